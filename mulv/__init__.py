@@ -1,0 +1,1 @@
+"""Reinforcement learning where the agent does not see the state."""

@@ -1,0 +1,31 @@
+"""The algorithms, by the name the command line and the results use."""
+
+from typing import Any, NamedTuple
+
+from mulv.agents.base import AbstractAgent, AgentConfig
+from mulv.agents.sac import PRESETS as SAC_PRESETS
+from mulv.agents.sac import SAC, SACConfig
+from mulv.core.names import lookup
+
+__all__ = ["ALGORITHMS", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm", "preset"]
+
+
+class Algorithm(NamedTuple):
+    """An agent class, its configuration and the named values of it."""
+
+    agent: type[AbstractAgent]
+    config: type[AgentConfig]
+    presets: dict[str, Any]
+
+
+ALGORITHMS = {"sac": Algorithm(SAC, SACConfig, SAC_PRESETS)}
+
+
+def algorithm(name: str) -> Algorithm:
+    """Look up an algorithm; a typo gets the nearest name."""
+    return lookup("algorithm", name, ALGORITHMS)
+
+
+def preset(algo: str, name: str) -> AgentConfig:
+    """A named configuration of an algorithm."""
+    return lookup(f"preset of {algo}", name, algorithm(algo).presets)

@@ -1,0 +1,97 @@
+"""What every algorithm is: a configuration, a state that is a pytree, and three pure functions."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.core.errors import MulvError
+from mulv.core.normalise import RunningMoments, whiten_window
+from mulv.core.spec import BatchSpec, EnvSpec
+from mulv.core.types import Batch, Metrics, PyTree, Window
+from mulv.core.window import AbstractMemory
+from mulv.nets.trunk import TrunkConfig
+
+
+@dataclass(frozen=True)
+class AgentConfig:
+    """Hyperparameters that every agent has."""
+
+    window: int = 4
+    """L: observations in the window x_h."""
+    n_step: int = 1
+    """Rewards summed before the critic bootstraps."""
+    gamma: float = 0.99
+    """Discount per decision."""
+    batch_size: int = 256
+    """Windows in an update."""
+    learning_rate: float = 3e-4
+    """Adam's step size, for every network."""
+    trunk: TrunkConfig = field(default_factory=TrunkConfig)
+    """The body of actor and critic."""
+    normalise_observations: bool = True
+    """Whiten observations by running statistics."""
+    scale_rewards: bool = False
+    """Divide rewards by their running root mean square."""
+
+    def __post_init__(self) -> None:
+        for name in ("window", "n_step", "batch_size"):
+            if getattr(self, name) < 1:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if not 0 < self.gamma <= 1:
+            raise MulvError(f"gamma is {self.gamma}; it must lie in (0, 1]")
+        if not self.learning_rate > 0:
+            raise MulvError(f"learning_rate is {self.learning_rate}; it must be positive")
+        if self.trunk.width < 1 or self.trunk.depth < 1:
+            raise MulvError(f"trunk is {self.trunk.depth} x {self.trunk.width}; both must be at least 1")
+
+
+@dataclass(frozen=True)
+class AbstractAgent(ABC):
+    """An algorithm applied to an environment's shapes. Hashable, so that equal agents share compiled code."""
+
+    config: Any
+    spec: EnvSpec
+
+    @property
+    @abstractmethod
+    def batch_spec(self) -> BatchSpec:
+        """What `update` wants cut from the replay."""
+
+    @abstractmethod
+    def init(self, key: PRNGKeyArray) -> PyTree:
+        """A fresh state: parameters, optimisers, statistics. Every leaf is an array."""
+
+    @abstractmethod
+    def init_memory(self) -> AbstractMemory:
+        """What the agent carries between steps of one episode."""
+
+    @abstractmethod
+    def act(
+        self,
+        state: PyTree,
+        memory: AbstractMemory,
+        o_h: Float[Array, "obs"],
+        key: PRNGKeyArray,
+        *,
+        deterministic: bool,
+    ) -> tuple[Float[Array, "act"], AbstractMemory]:
+        """The action at o_h, and the memory after taking it."""
+
+    @abstractmethod
+    def update(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
+        """One gradient step on every trained part; metrics are scalars."""
+
+
+def whiten(config: AgentConfig, moments: RunningMoments, x: Window) -> Window:
+    """The window as networks see it."""
+    return whiten_window(moments, x) if config.normalise_observations else x
+
+
+def reward_scale(config: AgentConfig, moments: RunningMoments) -> Float[Array, ""]:
+    """What rewards are divided by: their running root mean square, or 1."""
+    if not config.scale_rewards:
+        return jnp.ones(())
+    return jnp.sqrt(moments.second_moment + 1e-8)

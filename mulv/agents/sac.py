@@ -1,0 +1,215 @@
+"""SAC-MLP: soft actor-critic on the concatenated window, the paper's model-free baseline.
+
+Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithms/sac.md.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.base import AbstractAgent, AgentConfig, reward_scale, whiten
+from mulv.core.errors import MulvError
+from mulv.core.gaussian import TanhNormal
+from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.core.normalise import RunningMoments
+from mulv.core.spec import BatchSpec, EnvSpec
+from mulv.core.types import Batch, Metrics, Window
+from mulv.core.window import WindowMemory
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
+
+
+@dataclass(frozen=True)
+class SACConfig(AgentConfig):
+    """Hyperparameters of SAC-MLP."""
+
+    tau: float = 0.005
+    """Step of the target critic towards the critic, per update."""
+    initial_temperature: float = 1.0
+    """Entropy weight α at the start; it is tuned from there."""
+    target_entropy_per_action: float = -1.0
+    """Entropy that α is tuned to, per action dimension."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.tau <= 1:
+            raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
+        if not self.initial_temperature > 0:
+            raise MulvError(f"initial_temperature is {self.initial_temperature}; it must be positive")
+
+
+PRESETS = {
+    "default": SACConfig(),
+    "paper": SACConfig(window=4, normalise_observations=False, trunk=TrunkConfig("mlp", 256, 2)),
+}
+
+
+class Actor(eqx.Module):
+    """π(a | x_h): a tanh-Gaussian."""
+
+    trunk: Trunk
+    head: Linear
+
+    def __init__(self, in_dim: int, act_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
+        trunk_key, head_key = jax.random.split(key)
+        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
+        self.head = Linear(trunk.width, 2 * act_dim, key=head_key, scale=0.01)
+
+    def __call__(self, x_h: Window) -> TanhNormal:
+        mean, log_std = jnp.split(self.head(self.trunk(flatten_window(x_h))), 2)
+        return TanhNormal(mean, jnp.clip(log_std, -10.0, 2.0))
+
+
+class Critic(eqx.Module):
+    """Q(x_h, a_h)."""
+
+    trunk: Trunk
+    head: Linear
+
+    def __init__(self, in_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
+        trunk_key, head_key = jax.random.split(key)
+        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
+        self.head = Linear(trunk.width, 1, key=head_key)
+
+    def __call__(self, x_h: Window, a_h: Float[Array, "act"]) -> Float[Array, ""]:
+        return self.head(self.trunk(jnp.concatenate([flatten_window(x_h), a_h])))[0]
+
+
+def both(critics: Critic, x_h: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
+    """The values of an ensemble of critics stacked along their leaves' first axis."""
+    return eqx.filter_vmap(lambda critic: critic(x_h, a_h))(critics)
+
+
+class SACState(NamedTuple):
+    """Everything SAC learns."""
+
+    actor: Trained
+    critics: Trained
+    target_critics: Critic
+    log_temperature: Trained
+    obs_moments: RunningMoments
+    reward_moments: RunningMoments
+
+
+@dataclass(frozen=True)
+class SAC(AbstractAgent):
+    """Soft actor-critic on the window."""
+
+    config: SACConfig
+    spec: EnvSpec
+
+    def __post_init__(self) -> None:
+        if self.spec.discrete:
+            raise MulvError("SAC needs continuous actions, and this task's are discrete; choose another --algo")
+
+    @property
+    def batch_spec(self) -> BatchSpec:
+        c = self.config
+        return BatchSpec(c.batch_size, c.window, c.n_step, future=1, gamma=c.gamma)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.config.learning_rate)
+
+    def init(self, key: PRNGKeyArray) -> SACState:
+        c, spec = self.config, self.spec
+        actor_key, critic_key = jax.random.split(key)
+        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, c.window)
+        actor = Actor(in_dim, spec.act_dim, c.trunk, key=actor_key)
+        critics = eqx.filter_vmap(lambda k: Critic(in_dim + spec.act_dim, c.trunk, key=k))(
+            jax.random.split(critic_key, 2)
+        )
+        return SACState(
+            actor=start_training(self.optimiser, actor),
+            critics=start_training(self.optimiser, critics),
+            target_critics=jax.tree.map(jnp.copy, critics),
+            log_temperature=start_training(self.optimiser, jnp.log(jnp.float32(c.initial_temperature))),
+            obs_moments=RunningMoments(spec.obs_shape),
+            reward_moments=RunningMoments(()),
+        )
+
+    def init_memory(self) -> WindowMemory:
+        return WindowMemory(self.spec, self.config.window)
+
+    def act(
+        self,
+        state: SACState,
+        memory: WindowMemory,
+        o_h: Float[Array, "obs"],
+        key: PRNGKeyArray,
+        *,
+        deterministic: bool,
+    ) -> tuple[Float[Array, "act"], WindowMemory]:
+        memory = memory.push_obs(o_h)
+        policy = state.actor.params(whiten(self.config, state.obs_moments, memory.x_h))
+        noise = jax.random.normal(key, (self.spec.act_dim,))
+        a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
+        return a_h, memory.push_action(a_h)
+
+    def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
+        """Critics to the soft n-step target, then the actor, then α, then the target critics."""
+        c, optimiser = self.config, self.optimiser
+        target_key, actor_key = jax.random.split(key)
+        noise_shape = batch.a_h.shape
+        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1])
+        reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
+        rewards = batch.reward / reward_scale(c, reward_moments)
+        x_h, x_hn = whiten(c, obs_moments, batch.x_h), whiten(c, obs_moments, batch.x_hn)
+        temperature = jnp.exp(state.log_temperature.params)
+
+        def soft_target(x_hn: Window, reward: Array, discount: Array, noise: Array) -> Array:
+            a_hn, log_prob = state.actor.params(x_hn).sample_and_log_prob(noise)
+            value = jnp.min(both(state.target_critics, x_hn, a_hn)) - temperature * log_prob
+            return reward + discount * value
+
+        target_noise = jax.random.normal(target_key, noise_shape)
+        targets = jax.vmap(soft_target)(x_hn, rewards, batch.discount, target_noise)
+
+        def critic_loss(critics: Critic) -> tuple[Array, Array]:
+            values = jax.vmap(both, in_axes=(None, 0, 0))(critics, x_h, batch.a_h)
+            return jnp.mean(jnp.sum(jnp.square(values - targets[:, None]), axis=1)), jnp.mean(values)
+
+        (critic_loss_value, q_mean), gradient = eqx.filter_value_and_grad(critic_loss, has_aux=True)(
+            state.critics.params
+        )
+        critics, critic_grad_norm = descend(optimiser, state.critics, gradient)
+
+        def actor_loss(actor: Actor) -> tuple[Array, Array]:
+            def soft_regret(x_h: Window, noise: Array) -> tuple[Array, Array]:
+                a, log_prob = actor(x_h).sample_and_log_prob(noise)
+                return temperature * log_prob - jnp.min(both(critics.params, x_h, a)), log_prob
+
+            regrets, log_probs = jax.vmap(soft_regret)(x_h, jax.random.normal(actor_key, noise_shape))
+            return jnp.mean(regrets), jnp.mean(log_probs)
+
+        (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(
+            state.actor.params
+        )
+        actor, actor_grad_norm = descend(optimiser, state.actor, gradient)
+
+        # d/d(log α) of −log α · (log π + target entropy): α rises while the policy is too certain.
+        target_entropy = c.target_entropy_per_action * self.spec.act_dim
+        log_temperature, _ = descend(optimiser, state.log_temperature, -(log_prob + target_entropy))
+
+        state = SACState(
+            actor=actor,
+            critics=critics,
+            target_critics=polyak(state.target_critics, critics.params, c.tau),
+            log_temperature=log_temperature,
+            obs_moments=obs_moments,
+            reward_moments=reward_moments,
+        )
+        return state, {
+            "train/critic_loss": critic_loss_value,
+            "train/actor_loss": actor_loss_value,
+            "train/ent_coef": temperature,
+            "train/entropy": -log_prob,
+            "train/q_mean": q_mean,
+            "train/target_mean": jnp.mean(targets),
+            "train/critic_grad_norm": critic_grad_norm,
+            "train/actor_grad_norm": actor_grad_norm,
+        }

@@ -1,0 +1,1 @@
+"""Pure maths and the types every room shares: no I/O, no environment."""

@@ -1,0 +1,29 @@
+"""Distributions over vectors: the tanh-squashed Gaussian that policies use."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+HALF_LOG_2PI = 0.5 * jnp.log(2 * jnp.pi).item()
+
+
+class TanhNormal(eqx.Module):
+    """a = tanh(u), u ~ N(mean, diag(exp(log_std))²); actions lie in (−1, 1)."""
+
+    mean: Float[Array, "act"]
+    log_std: Float[Array, "act"]
+
+    def sample_and_log_prob(
+        self, noise: Float[Array, "act"]
+    ) -> tuple[Float[Array, "act"], Float[Array, ""]]:
+        """The action that standard normal `noise` maps to, and its log density."""
+        u = self.mean + jnp.exp(self.log_std) * noise
+        log_normal = -0.5 * noise**2 - self.log_std - HALF_LOG_2PI
+        # log(1 − tanh²u) written so that it neither overflows nor cancels for large |u|.
+        log_jacobian = 2 * (jnp.log(2.0) - u - jax.nn.softplus(-2 * u))
+        return jnp.tanh(u), jnp.sum(log_normal - log_jacobian)
+
+    def mode(self) -> Float[Array, "act"]:
+        """The action at the Gaussian's mean: what evaluation uses."""
+        return jnp.tanh(self.mean)

@@ -1,0 +1,57 @@
+"""What flows between environments, replay and agents, as NumPy sees it (no JAX here: `envs` uses it too)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """Shapes of one environment as agents and the replay see it.
+
+    Actions are vectors of `act_dim` numbers: in [-1, 1] where continuous, one-hot where `discrete`.
+    """
+
+    obs_shape: tuple[int, ...]
+    act_dim: int
+    discrete: bool = False
+    obs_dtype: str = "float32"
+
+    @property
+    def obs_dim(self) -> int:
+        """Length of a vector observation."""
+        (dim,) = self.obs_shape
+        return dim
+
+
+@dataclass(frozen=True)
+class BatchSpec:
+    """How the replay cuts a batch: the shapes an agent learns from."""
+
+    batch_size: int
+    window: int  # L: observations in x_h
+    n_step: int  # rewards summed before bootstrapping
+    future: int  # l: steps after x_h that the batch also carries
+    gamma: float
+
+
+class Step(NamedTuple):
+    """What some lanes (parallel environments) just produced; each array has one row a lane.
+
+    An episode of T decisions is T+1 rows: `step` 0 is its reset, which has an observation only; row h+1
+    holds a_h, r_h, o_{h+1} and whether the episode ended there. So a row never changes once written.
+    """
+
+    lane: np.ndarray  # int, which lane
+    obs: np.ndarray
+    action: np.ndarray
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    step: np.ndarray  # int, position in the episode
+
+    @property
+    def ended(self) -> np.ndarray:
+        """Lanes whose episode ends with this row."""
+        return self.terminated | self.truncated

@@ -1,0 +1,48 @@
+"""Axes, time indices and the records that flow through the house; written once, used everywhere.
+
+Time: `_h` is time h, `_h1` is h+1. The agent sees `o_h`, takes `a_h`, receives `r_h`, then sees `o_h1`.
+Axes, a closed vocabulary: `batch time window steps obs act latent feature head`. Agents see one example;
+the caller's `vmap` adds the batch in front.
+"""
+
+from typing import Any, NamedTuple
+
+from jaxtyping import Array, Bool, Float
+
+Metrics = dict[str, Array]
+PyTree = Any
+
+
+class Window(NamedTuple):
+    """x_h = (o_{h-L+1}, a_{h-L+1}, …, a_{h-1}, o_h): L observations and the L−1 actions between them.
+
+    `mask` is False where the window starts before its episode does; those entries are zero.
+    The action at position i lies between observations i and i+1, so it is real where `mask[i]` is.
+    """
+
+    obs: Float[Array, "*batch window obs"]
+    actions: Float[Array, "*batch window-1 act"]
+    mask: Bool[Array, "*batch window"]
+
+
+class Future(NamedTuple):
+    """The `l` steps that follow x_h; entries past the episode's end are zero and masked out.
+
+    Position i holds a_{h+i}, r_{h+i} and o_{h+i+1}: the action, and what it led to.
+    """
+
+    actions: Float[Array, "*batch steps act"]
+    rewards: Float[Array, "*batch steps"]
+    obs: Float[Array, "*batch steps obs"]
+    mask: Bool[Array, "*batch steps"]
+
+
+class Batch(NamedTuple):
+    """What an update learns from: a window, its n-step return, where that ended, and the future."""
+
+    x_h: Window
+    a_h: Float[Array, "*batch act"]
+    reward: Float[Array, "*batch"]  # Σ_{i<k} γ^i r_{h+i}; k = n, or fewer where the episode or the data ends
+    discount: Float[Array, "*batch"]  # γ^k, or 0 where the episode terminated within those k steps
+    x_hn: Window  # x_{h+k}: the window to bootstrap from
+    future: Future

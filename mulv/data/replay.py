@@ -1,0 +1,256 @@
+"""The replay: memory-mapped, one row a step, each observation once, windows cut by index arithmetic.
+
+Every lane (parallel environment) has a ring of rows. A row is named by its logical time t, which counts
+the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's rows follow one another
+and `step` counts them from 0, so "same episode" is a subtraction: rows t and t+i belong together where
+step[t+i] = step[t] + i. The ring is longer than the capacity by a slack, so that rows a checkpoint refers
+to are still there after a crash, although newer ones were written since.
+"""
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from mulv.core.errors import MulvError
+from mulv.core.spec import BatchSpec, EnvSpec, Step
+from mulv.core.types import Batch, Future, Window
+
+
+@dataclass(frozen=True)
+class ReplayLayout:
+    """Shape of a replay on disk."""
+
+    obs_shape: tuple[int, ...]
+    obs_dtype: str
+    act_dim: int
+    lanes: int
+    capacity: int  # rows a lane that are sampled from
+    slack: int  # further rows a lane, kept for resuming
+
+    @classmethod
+    def of(cls, spec: EnvSpec, *, lanes: int, capacity: int, slack: int) -> "ReplayLayout":
+        """A layout for an environment; `capacity` and `slack` are rows over all lanes."""
+        per_lane = (-(-capacity // lanes), -(-slack // lanes))
+        return cls(spec.obs_shape, spec.obs_dtype, spec.act_dim, lanes, *per_lane)
+
+    @property
+    def ring(self) -> int:
+        """Rows a lane on disk."""
+        return self.capacity + self.slack
+
+    @property
+    def columns(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Name, type and shape of what a row holds."""
+        return {
+            "obs": (self.obs_dtype, self.obs_shape),
+            "action": ("float32", (self.act_dim,)),
+            "reward": ("float32", ()),
+            "terminated": ("bool", ()),
+            "truncated": ("bool", ()),
+            "step": ("int32", ()),
+        }
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk."""
+        row = sum(np.dtype(t).itemsize * int(np.prod(s, dtype=int)) for t, s in self.columns.values())
+        return row * self.lanes * self.ring
+
+
+class Replay:
+    """Rows on disk and how many each lane wrote. Only `append` and `mark_truncated` change it."""
+
+    def __init__(self, directory: Path, layout: ReplayLayout, counts: np.ndarray):
+        self.directory, self.layout = directory, layout
+        self.counts = np.asarray(counts, np.int64).copy()
+        self._maps = {
+            name: np.memmap(directory / f"{name}.bin", dtype, "r+", shape=(layout.ring * layout.lanes, *shape))
+            for name, (dtype, shape) in layout.columns.items()
+        }
+        # Plain arrays over the same memory: indexing a memmap object costs several times as much.
+        self._rows = {name: np.asarray(m) for name, m in self._maps.items()}
+
+    @classmethod
+    def create(cls, directory: Path, layout: ReplayLayout) -> "Replay":
+        """An empty replay; its bytes are reserved at once, so a full disk is met here and not mid-run."""
+        directory.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(directory).free
+        if layout.nbytes > free:
+            raise MulvError(
+                f"the replay needs {layout.nbytes / 1e9:.2f} GB and {directory} has {free / 1e9:.2f} GB free; "
+                "lower --replay-capacity or choose another --out"
+            )
+        return cls._with_layout(directory, layout, np.zeros(layout.lanes, np.int64))
+
+    @classmethod
+    def open(cls, directory: Path, counts: np.ndarray | None = None) -> "Replay":
+        """A replay as it was when `counts` rows had been written, or at its last flush."""
+        try:
+            saved = json.loads((directory / "layout.json").read_text())
+            layout = ReplayLayout(**{**saved["layout"], "obs_shape": tuple(saved["layout"]["obs_shape"])})
+            return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise MulvError(f"the replay in {directory} cannot be read: {error}") from error
+
+    def enlarged(self, layout: ReplayLayout) -> "Replay":
+        """The same rows with room for more; only a ring that never came round can grow in place."""
+        if replace(layout, capacity=self.layout.capacity, slack=self.layout.slack) != self.layout:
+            raise MulvError(f"the replay in {self.directory} is of another environment: {self.layout}")
+        if layout.ring <= self.layout.ring:
+            return self
+        assert (self.counts <= self.layout.capacity).all()
+        self.flush()
+        return self._with_layout(self.directory, layout, self.counts)
+
+    @classmethod
+    def _with_layout(cls, directory: Path, layout: ReplayLayout, counts: np.ndarray) -> "Replay":
+        for name, (dtype, shape) in layout.columns.items():
+            size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * layout.ring * layout.lanes
+            _reserve(directory / f"{name}.bin", size)
+        replay = cls(directory, layout, counts)
+        replay.flush()
+        return replay
+
+    def __len__(self) -> int:
+        """Rows that are kept, over all lanes."""
+        return int(np.minimum(self.counts, self.layout.capacity).sum())
+
+    def append(self, rows: Step) -> None:
+        """Write one row for each lane in `rows`."""
+        at = self._at(rows.lane, self.counts[rows.lane])
+        for name, column in self._rows.items():
+            column[at] = getattr(rows, name)
+        self.counts[rows.lane] += 1
+
+    def mark_truncated(self) -> None:
+        """Say of every lane's unfinished episode that it was cut off: a resumed run starts others."""
+        for lane in np.flatnonzero(self.counts):
+            at = self._at(lane, self.counts[lane] - 1)
+            if self._rows["step"][at] > 0 and not self._rows["terminated"][at]:
+                self._rows["truncated"][at] = True
+
+    def flush(self) -> None:
+        """Bring every row to the disk."""
+        for m in self._maps.values():
+            m.flush()
+        layout = {"layout": asdict(self.layout), "counts": self.counts.tolist()}
+        aside = self.directory / "layout.json.tmp"
+        aside.write_text(json.dumps(layout))
+        os.replace(aside, self.directory / "layout.json")
+
+    def transitions(self, window: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Every (lane, t) that `sample` draws from, by looking at all rows."""
+        low, size = self._eligible(window)
+        lane = np.repeat(np.arange(self.layout.lanes), size)
+        t = np.concatenate([np.arange(lo, lo + n) for lo, n in zip(low, size, strict=True)])
+        keep = self._rows["step"][self._at(lane, t + 1)] > 0
+        return lane[keep], t[keep]
+
+    def sample(self, spec: BatchSpec, batches: int, rng: np.random.Generator) -> Batch:
+        """`batches` batches of uniformly drawn transitions; leaves lead with (batches, batch_size)."""
+        lane, t = self._draw(spec.window, batches * spec.batch_size, rng)
+        flat = self.cut(spec, lane, t)
+        shape = (batches, spec.batch_size)
+        return _map_batch(flat, lambda leaf: leaf.reshape(shape + leaf.shape[1:]))
+
+    def cut(self, spec: BatchSpec, lane: np.ndarray, t: np.ndarray) -> Batch:
+        """The batch of the transitions that start at rows (lane, t)."""
+        rows, length = self._rows, max(spec.n_step, spec.future)
+        step = rows["step"][self._at(lane, t)].astype(np.int64)
+        ahead = np.arange(1, length + 1)
+        later = t[:, None] + ahead
+        at_later = self._at(lane[:, None], later)
+        # The write head is part of the test: behind it the ring holds rows of long ago.
+        real = (rows["step"][at_later] == step[:, None] + ahead) & (later < self.counts[lane][:, None])
+        real = np.logical_and.accumulate(real, axis=1)
+
+        rewards = rows["reward"][at_later] * real
+        taken = real[:, : spec.n_step].sum(axis=1)  # k: steps until the bootstrap
+        powers = (spec.gamma ** np.arange(spec.n_step)).astype(np.float32)
+        end = t + taken
+        ended_badly = rows["terminated"][self._at(lane, end)]
+        discount = np.where(ended_badly, 0.0, spec.gamma**taken).astype(np.float32)
+
+        at_future, future_real = at_later[:, : spec.future], real[:, : spec.future]
+        future = Future(
+            actions=_zero_unless(future_real, rows["action"][at_future]),
+            rewards=np.ascontiguousarray(rewards[:, : spec.future]),
+            obs=_zero_unless(future_real, rows["obs"][at_future]),
+            mask=future_real,
+        )
+        return Batch(
+            x_h=self._windows(spec.window, lane, t, step),
+            a_h=np.ascontiguousarray(rows["action"][at_later[:, 0]]),
+            reward=rewards[:, : spec.n_step] @ powers,
+            discount=discount,
+            x_hn=self._windows(spec.window, lane, end, step + taken),
+            future=future,
+        )
+
+    def _windows(self, length: int, lane: np.ndarray, t: np.ndarray, step: np.ndarray) -> Window:
+        back = np.arange(-length + 1, 1)
+        at = self._at(lane[:, None], t[:, None] + back)
+        mask = step[:, None] + back >= 0
+        obs = _zero_unless(mask, self._rows["obs"][at])
+        return Window(obs, _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]]), mask)
+
+    def _at(self, lane: np.ndarray, t: np.ndarray) -> np.ndarray:
+        return t % self.layout.ring * self.layout.lanes + lane
+
+    def _eligible(self, window: int) -> tuple[np.ndarray, np.ndarray]:
+        """Per lane, the first t whose window is whole, and how many rows from there have a successor."""
+        oldest = self.counts - self.layout.capacity
+        low = np.where(oldest > 0, oldest + window - 1, 0)
+        return low, np.maximum(self.counts - 1 - low, 0)
+
+    def _draw(self, window: int, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Uniform over transitions: draw rows, and again those that are the last of their episode."""
+        low, size = self._eligible(window)
+        bounds = np.cumsum(size)
+        lane, t = np.empty(number, np.int64), np.empty(number, np.int64)
+        missing = np.arange(number)
+        for _ in range(64):
+            if not bounds[-1]:
+                break
+            drawn = rng.integers(bounds[-1], size=missing.size)
+            which = np.searchsorted(bounds, drawn, side="right")
+            lane[missing], t[missing] = which, low[which] + drawn - (bounds - size)[which]
+            begins = self._rows["step"][self._at(lane[missing], t[missing] + 1)] == 0
+            missing = missing[begins]
+            if not missing.size:
+                return lane, t
+        lanes, ts = self.transitions(window)  # almost every row ends an episode: look at them all
+        if not ts.size:
+            raise MulvError("the replay holds no transition yet, so there is nothing to sample")
+        pick = rng.integers(ts.size, size=missing.size)
+        lane[missing], t[missing] = lanes[pick], ts[pick]
+        return lane, t
+
+
+def _zero_unless(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
+    values[~mask] = 0
+    return values
+
+
+def _map_batch(batch: Batch, f) -> Batch:  # type: ignore[no-untyped-def]
+    """Apply `f` to every leaf (jax.tree.map would pull NumPy leaves through its registry: slower)."""
+    return Batch(
+        Window(*map(f, batch.x_h)),
+        f(batch.a_h),
+        f(batch.reward),
+        f(batch.discount),
+        Window(*map(f, batch.x_hn)),
+        Future(*map(f, batch.future)),
+    )
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Claim a file's blocks now; a sparse file would meet a full disk as a crash inside a memory write."""
+    with path.open("ab") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        file.truncate(size)

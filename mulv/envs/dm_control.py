@@ -1,0 +1,76 @@
+"""dm_control's suite as Gymnasium environments with vector observations."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from dm_control import suite
+
+
+def suite_tasks() -> list[str]:
+    """Every `domain-task` of the suite."""
+    return [f"{domain}-{task}" for domain, task in suite.ALL_TASKS]
+
+
+class DMControlEnv(gym.Env[dict[str, np.ndarray], np.ndarray]):
+    """One suite task. Observations are a dictionary of float32 vectors, in the task's own order.
+
+    The suite ends an episode at its time limit with discount 1, which is a truncation here; discount 0
+    is a termination.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+
+    def __init__(self, id: str, render_mode: str | None = None):
+        domain, _, task = id.partition("-")
+        self._env = suite.load(domain, task, task_kwargs={"random": 0})
+        self.render_mode = render_mode
+        self.observation_space = gym.spaces.Dict(
+            {
+                name: gym.spaces.Box(-np.inf, np.inf, (int(np.prod(spec.shape, dtype=int)),), np.float32)
+                for name, spec in self._env.observation_spec().items()
+            }
+        )
+        action = self._env.action_spec()
+        low = np.broadcast_to(action.minimum, action.shape).astype(np.float32)
+        high = np.broadcast_to(action.maximum, action.shape).astype(np.float32)
+        self.action_space = gym.spaces.Box(low, high, dtype=np.float32)
+
+    @property
+    def physics(self) -> Any:
+        """The simulator, for whoever wants its hidden state."""
+        return self._env.physics
+
+    def _vectors(self, observation: dict[str, Any]) -> dict[str, np.ndarray]:
+        return {name: np.float32(value).reshape(-1) for name, value in observation.items()}
+
+    def observe(self) -> dict[str, np.ndarray]:
+        """The observation of the simulator's present state."""
+        return self._vectors(self._env.task.get_observation(self._env.physics))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._env.task.random.seed(seed % 2**32)
+        return self._vectors(self._env.reset().observation), {}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        step = self._env.step(action)
+        terminated = step.last() and step.discount == 0.0
+        return (
+            self._vectors(step.observation),
+            float(step.reward),
+            terminated,
+            step.last() and not terminated,
+            {},
+        )
+
+    def render(self) -> np.ndarray:
+        return self._env.physics.render(height=64, width=64, camera_id=0)
+
+    def close(self) -> None:
+        self._env.close()

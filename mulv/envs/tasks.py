@@ -1,0 +1,74 @@
+"""The tasks by name: which simulator, what of its observation an agent keeps, how long an episode is."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Suite = Literal["gymnasium", "dm_control"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A named task. `keep` lists positions of a vector, or names of a dictionary's entries; None is all."""
+
+    name: str
+    suite: Suite
+    id: str  # Gymnasium's id, or dm_control's "domain-task"
+    keep: tuple[int, ...] | tuple[str, ...] | None
+    horizon: int
+    env_steps: int  # how long `mulv train` runs unless told
+    reward: Literal["native", "mbbl"] = "native"
+    kwargs: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+def _span(*ranges: tuple[int, int]) -> tuple[int, ...]:
+    """Positions of inclusive ranges, as the documentation of an observation lists them."""
+    return tuple(i for first, last in ranges for i in range(first, last + 1))
+
+
+# name: (Gymnasium id, kept positions, horizon, training steps, constructor arguments)
+_MUJOCO: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
+    "HalfCheetah": ("HalfCheetah-v5", _span((0, 7)), 1000, 200_000, {}),
+    "Hopper": ("Hopper-v5", _span((0, 4)), 1000, 200_000, {}),
+    "Walker": ("Walker2d-v5", _span((0, 7)), 1000, 200_000, {}),
+    "Ant": ("Ant-v5", _span((0, 12)), 1000, 200_000, {"include_cfrc_ext_in_observation": False}),
+    # Humanoid's observation also holds body velocities (175-252); contact and actuator forces stay.
+    "Humanoid": ("Humanoid-v5", _span((0, 21), (45, 174), (253, 347)), 1000, 200_000, {}),
+    "Pendulum": ("Pendulum-v1", _span((0, 1)), 200, 20_000, {}),
+}
+
+# dm_control "domain-task": entries of the observation that hold no velocity
+_DM_CONTROL: dict[str, tuple[str, ...]] = {
+    "cheetah-run": ("position",),
+    "walker-run": ("orientations", "height"),
+    "hopper-hop": ("position", "touch"),
+    "humanoid-run": ("joint_angles", "head_height", "extremities", "torso_vertical"),
+    "pendulum-swingup": ("orientation",),
+}
+
+
+def _all_tasks() -> list[Task]:
+    tasks = []
+    for name, (id_, positions, horizon, steps, kwargs) in _MUJOCO.items():
+        for suffix, keep in (("P", positions), ("F", None)):
+            # The MBBL variants bring their own terminations (see mbbl.py).
+            free = {} if name in ("HalfCheetah", "Pendulum") else {"terminate_when_unhealthy": False}
+            tasks += [
+                Task(f"{name}-{suffix}", "gymnasium", id_, keep, horizon, steps, "native", kwargs),
+                Task(f"{name}-{suffix}-mbbl", "gymnasium", id_, keep, horizon, steps, "mbbl", kwargs | free),
+            ]
+    strict = _span((0, 21))
+    tasks.append(Task("Humanoid-P-strict", "gymnasium", "Humanoid-v5", strict, 1000, 200_000))
+    for id_, names in _DM_CONTROL.items():
+        tasks += [
+            Task(f"{id_}-P", "dm_control", id_, names, 1000, 200_000),
+            Task(f"{id_}-F", "dm_control", id_, None, 1000, 200_000),
+        ]
+    return tasks
+
+
+TASKS = {task.name: task for task in _all_tasks()}
+
+
+def gymnasium_id(task: Task) -> str:
+    """The id under which a task is registered: `gym.make(gymnasium_id(task))`."""
+    return f"mulv/{task.name}-v0"

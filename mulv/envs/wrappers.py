@@ -1,0 +1,116 @@
+"""What stands between a simulator and an agent: which entries are kept, one flat float32 vector, [-1, 1]."""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from mulv.core.errors import MulvError
+from mulv.core.names import nearest
+
+Keep = tuple[int, ...] | tuple[str, ...] | None
+
+
+def parse_keep(text: str | None) -> Keep:
+    """`--keep`'s value: positions such as `0-4,7`, or names such as `position,touch`."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise MulvError("--keep is empty; give positions such as 0-4,7 or names such as position,touch")
+    if not all(part.replace("-", "").isdigit() for part in parts):
+        return tuple(parts)
+    positions: list[int] = []
+    for part in parts:
+        first, _, last = part.partition("-")
+        if not first.isdigit() or (last and not last.isdigit()) or (last and int(last) < int(first)):
+            raise MulvError(f"--keep {part!r} is not a position or a range such as 0-4")
+        positions += range(int(first), int(last or first) + 1)
+    return tuple(positions)
+
+
+class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
+    """Flatten the observation to a float32 vector and keep only the chosen entries."""
+
+    def __init__(self, env: gym.Env, keep: Keep):
+        RecordConstructorArgs.__init__(self, keep=keep)
+        gym.ObservationWrapper.__init__(self, env)
+        inner = env.observation_space
+        if isinstance(inner, spaces.Box) and inner.dtype == np.uint8 and len(inner.shape) >= 2:
+            raise MulvError(f"observations are images {inner.shape}; only vectors can be kept and flattened")
+        if keep is not None and isinstance(keep[0], str):
+            if not isinstance(inner, spaces.Dict):
+                raise MulvError("--keep names entries, but this observation has no names: use positions")
+            for name in keep:
+                if name not in inner.spaces:
+                    hint = nearest(str(name), inner.spaces)
+                    there = f"did you mean {hint!r}?" if hint else f"there are: {', '.join(inner.spaces)}"
+                    raise MulvError(f"the observation has no entry {name!r}; {there}")
+            inner = spaces.Dict({name: inner[name] for name in keep})
+            keep = None
+        self._chosen = inner
+        try:
+            flat = spaces.flatten_space(inner)
+        except NotImplementedError:
+            flat = None
+        if not isinstance(flat, spaces.Box):
+            raise MulvError(
+                f"observation space {inner} cannot be made a vector; use Box, Dict, Tuple or Discrete spaces"
+            )
+        (size,) = flat.shape
+        if keep is not None and max(keep) >= size:
+            raise MulvError(f"--keep asks for position {max(keep)}, but the observation has {size} entries")
+        self._positions = None if keep is None else np.asarray(keep, dtype=np.intp)
+        low, high = (bound.astype(np.float32) for bound in (flat.low, flat.high))
+        if self._positions is not None:
+            low, high = low[self._positions], high[self._positions]
+        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+
+    def observation(self, observation: Any) -> np.ndarray:
+        if isinstance(self._chosen, spaces.Dict):
+            observation = {name: observation[name] for name in self._chosen.spaces}
+        vector = np.asarray(spaces.flatten(self._chosen, observation), dtype=np.float32)
+        return vector if self._positions is None else vector[self._positions]
+
+
+class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
+    """Box actions in [-1, 1], scaled to the simulator's bounds."""
+
+    def __init__(self, env: gym.Env):
+        RecordConstructorArgs.__init__(self)
+        gym.ActionWrapper.__init__(self, env)
+        inner = env.action_space
+        assert isinstance(inner, spaces.Box)
+        if not np.all(np.isfinite(inner.low) & np.isfinite(inner.high)):
+            raise MulvError(f"action space {inner} is unbounded; wrap the environment to give it finite bounds")
+        if len(inner.shape) != 1:
+            raise MulvError(f"action space {inner} is not a vector; wrap the environment to flatten it")
+        self._centre = ((inner.high + inner.low) / 2).astype(np.float32)
+        self._half = ((inner.high - inner.low) / 2).astype(np.float32)
+        self._low, self._high = inner.low, inner.high
+        self.action_space = spaces.Box(-1.0, 1.0, inner.shape, np.float32)
+
+    def action(self, action: np.ndarray) -> np.ndarray:
+        # Rounding may leave the box by one unit in the last place, which some simulators refuse.
+        scaled = self._centre + self._half * np.asarray(action, np.float32)
+        return np.clip(scaled, self._low, self._high).astype(self._low.dtype)
+
+
+class ActionRepeat(gym.Wrapper, RecordConstructorArgs):
+    """Take each action several times and add up the rewards."""
+
+    def __init__(self, env: gym.Env, times: int):
+        RecordConstructorArgs.__init__(self, times=times)
+        gym.Wrapper.__init__(self, env)
+        self._times = times
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        total = 0.0
+        for _ in range(self._times):
+            obs, reward, terminated, truncated, info = self.env.step(action)
+            total += float(reward)
+            if terminated or truncated:
+                break
+        return obs, total, terminated, truncated, info

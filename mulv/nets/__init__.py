@@ -1,0 +1,1 @@
+"""Equinox modules: one example at a time, batched by the caller's vmap."""

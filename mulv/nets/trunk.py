@@ -1,0 +1,113 @@
+"""The body every network shares: an MLP, or residual blocks with LayerNorm (SimBa)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.core.types import Window
+
+
+class Linear(eqx.Module):
+    """x W + b with W stored (in, out): under vmap that is one plain matrix product, about 15 % faster
+    on a CPU than `eqx.nn.Linear`'s W x, which XLA transposes."""
+
+    weight: Float[Array, "in out"]
+    bias: Float[Array, "out"]
+
+    def __init__(self, in_dim: int, out_dim: int, *, key: PRNGKeyArray, scale: float = 1.0):
+        # Orthogonal rows or columns keep the scale of activations through depth.
+        self.weight = jax.nn.initializers.orthogonal(scale)(key, (in_dim, out_dim))
+        self.bias = jnp.zeros(out_dim)
+
+    def __call__(self, x: Float[Array, "in"]) -> Float[Array, "out"]:
+        return x @ self.weight + self.bias
+
+
+class LayerNorm(eqx.Module):
+    """Normalise a vector to zero mean and unit variance, then scale and shift."""
+
+    scale: Float[Array, "dim"]
+    shift: Float[Array, "dim"]
+
+    def __init__(self, dim: int):
+        self.scale = jnp.ones(dim)
+        self.shift = jnp.zeros(dim)
+
+    def __call__(self, x: Float[Array, "dim"]) -> Float[Array, "dim"]:
+        centred = x - jnp.mean(x)
+        return centred * jax.lax.rsqrt(jnp.mean(centred**2) + 1e-5) * self.scale + self.shift
+
+
+class ResidualBlock(eqx.Module):
+    """x + W₂ relu(W₁ LN(x))."""
+
+    norm: LayerNorm
+    expand: Linear
+    project: Linear
+
+    def __init__(self, width: int, *, key: PRNGKeyArray):
+        expand_key, project_key = jax.random.split(key)
+        self.norm = LayerNorm(width)
+        self.expand = Linear(width, width, key=expand_key, scale=2.0**0.5)
+        self.project = Linear(width, width, key=project_key)
+
+    def __call__(self, x: Float[Array, "width"]) -> Float[Array, "width"]:
+        return x + self.project(jax.nn.relu(self.expand(self.norm(x))))
+
+
+@dataclass(frozen=True)
+class TrunkConfig:
+    """Size and kind of the shared body."""
+
+    kind: Literal["mlp", "layernorm", "residual"] = "mlp"
+    """mlp: Linear, ReLU. layernorm: Linear, LayerNorm, ReLU. residual: LayerNorm residual blocks."""
+    width: int = 256
+    depth: int = 2
+    """Hidden layers, or residual blocks."""
+
+
+class Trunk(eqx.Module):
+    """From an input vector to `width` features."""
+
+    layers: list[Callable]
+
+    def __init__(self, in_dim: int, config: TrunkConfig, *, key: PRNGKeyArray):
+        keys = jax.random.split(key, config.depth + 1)
+        width, gain = config.width, 2.0**0.5
+        if config.kind == "residual":
+            blocks = [ResidualBlock(width, key=k) for k in keys[1:]]
+            self.layers = [Linear(in_dim, width, key=keys[0]), *blocks, LayerNorm(width)]
+            return
+        self.layers = []
+        for i, k in enumerate(keys[:-1]):
+            self.layers.append(Linear(in_dim if i == 0 else width, width, key=k, scale=gain))
+            if config.kind == "layernorm":
+                self.layers.append(LayerNorm(width))
+            self.layers.append(Activation())
+
+    def __call__(self, x: Float[Array, "in"]) -> Float[Array, "width"]:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Activation(eqx.Module):
+    """ReLU as a layer."""
+
+    def __call__(self, x: Float[Array, "dim"]) -> Float[Array, "dim"]:
+        return jax.nn.relu(x)
+
+
+def flatten_window(x: Window) -> Float[Array, "in"]:
+    """A window as one vector: observations, the actions between them, and the mask of what is real."""
+    return jnp.concatenate([x.obs.ravel(), x.actions.ravel(), x.mask.astype(jnp.float32)])
+
+
+def flat_window_dim(obs_dim: int, act_dim: int, window: int) -> int:
+    """Length of `flatten_window`'s vector."""
+    return window * obs_dim + (window - 1) * act_dim + window

@@ -1,0 +1,1 @@
+"""One training run: configuration, the loop, evaluation, logging, checkpoints."""

@@ -1,0 +1,78 @@
+"""The compiled functions of a run. Equal agents share them, because the agent is a static argument."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from mulv.agents.base import AbstractAgent
+from mulv.core.learner import tree_all_finite
+from mulv.core.types import Batch, Metrics, PyTree
+from mulv.core.window import AbstractMemory
+
+
+@partial(jax.jit, static_argnums=0)
+def init(agent: AbstractAgent, key: PRNGKeyArray) -> PyTree:
+    """A fresh agent state."""
+    return agent.init(key)
+
+
+def init_memory(agent: AbstractAgent, lanes: int) -> AbstractMemory:
+    """Empty memories, one a lane."""
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), agent.init_memory())
+
+
+def _reset_where(first: Bool[Array, ""], memory: AbstractMemory) -> AbstractMemory:
+    return jax.tree.map(lambda fresh, old: jnp.where(first, fresh, old), memory.reset(), memory)
+
+
+@partial(jax.jit, static_argnames=("agent", "deterministic"))
+def act(
+    agent: AbstractAgent,
+    state: PyTree,
+    memory: AbstractMemory,
+    obs: Float[Array, "lane obs"],
+    first: Bool[Array, "lane"],
+    key: PRNGKeyArray,
+    counter: Int[Array, ""],
+    *,
+    deterministic: bool,
+) -> tuple[Float[Array, "lane act"], AbstractMemory]:
+    """Actions in every lane; `first` says where an episode begins. Noise is a function of `counter`."""
+
+    def one(memory: AbstractMemory, o_h: Array, first: Array, key: PRNGKeyArray) -> tuple[Array, AbstractMemory]:
+        return agent.act(state, _reset_where(first, memory), o_h, key, deterministic=deterministic)
+
+    keys = jax.random.split(jax.random.fold_in(key, counter), obs.shape[0])
+    return jax.vmap(one)(memory, obs, first, keys)
+
+
+@jax.jit
+def remember(
+    memory: AbstractMemory,
+    obs: Float[Array, "lane obs"],
+    first: Bool[Array, "lane"],
+    action: Float[Array, "lane act"],
+) -> AbstractMemory:
+    """Memories after steps whose actions somebody else chose."""
+
+    def one(memory: AbstractMemory, o_h: Array, first: Array, a_h: Array) -> AbstractMemory:
+        return _reset_where(first, memory).push_obs(o_h).push_action(a_h)
+
+    return jax.vmap(one)(memory, obs, first, action)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def update(
+    agent: AbstractAgent, state: PyTree, batches: Batch, key: PRNGKeyArray, first_update: Int[Array, ""]
+) -> tuple[PyTree, Metrics, Bool[Array, ""]]:
+    """One update per batch in a single scan; the last one's metrics, and whether all were finite."""
+
+    def body(state: PyTree, xs: tuple[Batch, Array]) -> tuple[PyTree, Metrics]:
+        batch, number = xs
+        return agent.update(state, batch, jax.random.fold_in(key, number))
+
+    numbers = first_update + jnp.arange(batches.reward.shape[0])
+    state, metrics = jax.lax.scan(body, state, (batches, numbers))
+    return state, jax.tree.map(lambda m: m[-1], metrics), tree_all_finite(metrics)

@@ -1,0 +1,114 @@
+"""A run's directory: who may write to it, and where everything in it is.
+
+    config.json        the resolved configuration, versions, commit
+    metrics.jsonl      training metrics, a line per log interval
+    evaluations.jsonl  every evaluation: each episode's return, length, success
+    evaluations.npz    the same under Stable-Baselines3's keys
+    tensorboard/       the same as TensorBoard events
+    replay/            the experience, memory-mapped
+    checkpoints/       the newest checkpoints
+    result.json        the result line, once the run is finished
+"""
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import IO, Self
+
+from mulv.core.errors import MulvError
+from mulv.run.config import RunConfig, from_json, to_json
+
+PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
+
+
+class RunDirectory:
+    """Paths of a run, and the lock that keeps a second process out."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._lock: IO[str] | None = None
+
+    @property
+    def replay(self) -> Path:
+        return self.path / "replay"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "config.json"
+
+    def __enter__(self) -> Self:
+        """Take the lock; the kernel releases it however the process ends."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = (self.path / "lock").open("a+")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.seek(0)
+            holder = lock.read().strip() or "unknown"
+            lock.close()
+            raise MulvError(f"{self.path} is in use by another process (pid {holder})") from error
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        self._lock = lock
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def write_config(self, config: RunConfig) -> None:
+        """Save the configuration with what else reproduces the run."""
+        record = {"config": to_json(config), "commit": commit(), "versions": versions()}
+        aside = self.config_file.with_suffix(".tmp")
+        aside.write_text(json.dumps(record, indent=2))
+        os.replace(aside, self.config_file)
+
+    def read_config(self) -> RunConfig:
+        """The configuration the run was started with."""
+        try:
+            return from_json(json.loads(self.config_file.read_text())["config"])
+        except FileNotFoundError:
+            raise MulvError(f"{self.path} is not a run directory: it has no config.json") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise MulvError(f"{self.config_file} cannot be read: {error}") from error
+
+
+def new_directory(root: Path, config: RunConfig) -> Path:
+    """A path for a new run that no earlier one has."""
+    base = root / config.task.replace("/", "-") / config.algo
+    for number in range(1, 10_000):
+        path = base / (f"seed-{config.seed}" + (f"-{number}" if number > 1 else ""))
+        if not path.exists():
+            return path
+    raise MulvError(f"{base} is full of runs; choose another --out")
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides a result."""
+    return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in PACKAGES}
+
+
+def commit() -> str:
+    """The source's commit, marked where the tree differs from it."""
+    root = Path(__file__).resolve().parents[2]
+    git = ["git", "-C", str(root)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", "mulv"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("-modified" if changed else "")
+
+

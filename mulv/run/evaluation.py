@@ -1,0 +1,97 @@
+"""Evaluation: whole episodes in seeded environments of their own, every one of them recorded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from mulv.agents.base import AbstractAgent
+from mulv.core.types import PyTree
+from mulv.envs.lanes import Episode, Lanes
+from mulv.run import compiled, seeding
+from mulv.run.seeding import Stream
+
+
+class Stopped(Exception):
+    """The caller asked to stop in the middle."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Every episode of one evaluation, in the order of their seeds."""
+
+    returns: list[float]
+    lengths: list[int]
+    successes: list[bool] | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"returns": self.returns, "lengths": self.lengths, "successes": self.successes}
+
+    def summary(self) -> dict[str, float]:
+        """Stable-Baselines3's names."""
+        values = {
+            "eval/mean_reward": float(np.mean(self.returns)),
+            "eval/std_reward": float(np.std(self.returns)),
+            "eval/mean_ep_length": float(np.mean(self.lengths)),
+        }
+        if self.successes is not None:
+            values["eval/success_rate"] = float(np.mean(self.successes))
+        return values
+
+
+class Evaluator:
+    """Runs whole episodes, all at once, in environments that are built once and kept."""
+
+    def __init__(self, make: Callable[[], gym.Env], *, episodes: int, seed: int, timeout: float = 60.0):
+        self._make, self._episodes, self._seed, self._timeout = make, episodes, seed, timeout
+        self._lanes: Lanes | None = None
+        self._number = 0
+
+    def __call__(
+        self,
+        agent: AbstractAgent,
+        state: PyTree,
+        *,
+        number: int = 0,
+        deterministic: bool = True,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Evaluation:
+        """Evaluate. `number` tells one evaluation of a run from another: it decides the seeds."""
+        lanes = self._fresh_lanes(number)
+        first: dict[int, Episode] = {}
+        memory = compiled.init_memory(agent, self._episodes)
+        key, step = seeding.key(self._seed, Stream.EVAL_ACT), number << 20
+        lanes.start()
+        while len(first) < self._episodes:
+            if should_stop():
+                raise Stopped
+            actions, memory = compiled.act(
+                agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), deterministic=deterministic
+            )
+            lanes.step(np.asarray(actions))
+            step += 1
+            # A lane that is done goes on with another episode until the last is; only its first counts.
+            for episode in lanes.finished:
+                first.setdefault(episode.lane, episode)
+            lanes.finished.clear()
+        done = [first[lane] for lane in range(self._episodes)]
+        successes = [bool(e.success) for e in done] if any(e.success is not None for e in done) else None
+        return Evaluation([e.ret for e in done], [e.length for e in done], successes)
+
+    def close(self) -> None:
+        """End the environments."""
+        if self._lanes is not None:
+            self._lanes.close()
+
+    def _fresh_lanes(self, number: int) -> Lanes:
+        if self._lanes is None:
+            self._lanes = Lanes.of(self._make, self._episodes, self._episode_seed, timeout=self._timeout)
+        self._number = number
+        self._lanes.finished.clear()
+        self._lanes.episodes_begun[:] = 0
+        return self._lanes
+
+    def _episode_seed(self, lane: int, episode: int) -> int:
+        return seeding.integer(self._seed, Stream.EVAL_ENV, self._number, lane, episode)

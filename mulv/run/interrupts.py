@@ -1,0 +1,41 @@
+"""SIGTERM and Ctrl-C as a question the loop asks between steps."""
+
+import signal
+import threading
+from types import FrameType
+from typing import Any, Self
+
+
+class Interrupted(Exception):
+    """The run was asked to stop, and saved itself first."""
+
+    def __init__(self, signum: int):
+        super().__init__(signal.Signals(signum).name)
+        self.exit_code = 128 + signum
+
+
+class Interrupts:
+    """While entered, remembers the first signal; a second one acts at once, as usual."""
+
+    def __init__(self) -> None:
+        self.signum: int | None = None
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for signum in (signal.SIGTERM, signal.SIGINT):
+                self._previous[signum] = signal.signal(signum, self._remember)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for signum, handler in self._previous.items():
+            signal.signal(signum, handler)
+
+    def _remember(self, signum: int, frame: FrameType | None) -> None:
+        self.signum = signum
+        signal.signal(signum, self._previous[signum])
+
+    @property
+    def pending(self) -> bool:
+        """Whether somebody asked to stop."""
+        return self.signum is not None

@@ -1,0 +1,84 @@
+"""Metrics as JSON lines and TensorBoard events; evaluations as JSON lines and SB3's npz."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tensorboardX import SummaryWriter
+
+from mulv.run.evaluation import Evaluation
+
+
+class Logger:
+    """Appends to a run's record. `offsets` lets a resumed run cut off what came after its checkpoint."""
+
+    def __init__(self, directory: Path, offsets: Mapping[str, int] | None = None, env_steps: int = 0):
+        self._directory = directory
+        self._files = {}
+        for name in ("metrics.jsonl", "evaluations.jsonl"):
+            file = (directory / name).open("ab")
+            file.truncate(offsets[name] if offsets else 0)
+            self._files[name] = file
+        purge = env_steps + 1 if offsets else None
+        self._events = SummaryWriter(str(directory / "tensorboard"), purge_step=purge)
+        self.evaluations = read_evaluations(directory)
+        if offsets:
+            self._write_npz()
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """Length of each file, on disk."""
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+        return {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
+
+    def metrics(self, counters: Mapping[str, int], values: Mapping[str, float]) -> None:
+        """One line of training metrics."""
+        self._append("metrics.jsonl", {**counters, **values})
+        for name, value in values.items():
+            self._events.add_scalar(name, value, counters["env_steps"])
+
+    def evaluation(self, counters: Mapping[str, int], evaluation: Evaluation) -> None:
+        """One evaluation, every episode of it."""
+        record = {**counters, **evaluation.to_json()}
+        self._append("evaluations.jsonl", record)
+        self.evaluations.append(record)
+        for name, value in evaluation.summary().items():
+            self._events.add_scalar(name, value, counters["env_steps"])
+        self._write_npz()
+
+    def close(self) -> None:
+        """Finish writing."""
+        self._events.close()
+        for file in self._files.values():
+            file.close()
+
+    def _append(self, name: str, record: dict[str, Any]) -> None:
+        self._files[name].write(json.dumps(record).encode() + b"\n")
+        self._files[name].flush()
+
+    def _write_npz(self) -> None:
+        """Stable-Baselines3's evaluations.npz, whole each time."""
+        if not self.evaluations:
+            return
+        columns = {
+            "timesteps": [e["env_steps"] for e in self.evaluations],
+            "results": [e["returns"] for e in self.evaluations],
+            "ep_lengths": [e["lengths"] for e in self.evaluations],
+        }
+        if all(e["successes"] is not None for e in self.evaluations):
+            columns["successes"] = [e["successes"] for e in self.evaluations]
+        aside = self._directory / "evaluations.npz.tmp"
+        with aside.open("wb") as file:
+            np.savez(file, **{name: np.asarray(column) for name, column in columns.items()})  # type: ignore[arg-type]
+        os.replace(aside, self._directory / "evaluations.npz")
+
+
+def read_evaluations(directory: Path) -> list[dict[str, Any]]:
+    """A run's evaluations, oldest first."""
+    path = directory / "evaluations.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -1,0 +1,185 @@
+"""The training loop: the only code of the house that changes anything.
+
+    env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
+     ▲                                                              │
+     └────────────── act(state, memory, obs, key) ◀─────────────────┘
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import gymnasium as gym
+import jax
+import numpy as np
+
+from mulv.agents.base import AbstractAgent
+from mulv.core.errors import NonFiniteError
+from mulv.core.types import Metrics
+from mulv.data import Replay
+from mulv.envs import Lanes
+from mulv.run import checkpoint, compiled, seeding
+from mulv.run.config import RunConfig
+from mulv.run.evaluation import Evaluation, Evaluator, Stopped
+from mulv.run.interrupts import Interrupted, Interrupts
+from mulv.run.logging import Logger
+from mulv.run.progress import Progress
+from mulv.run.seeding import Stream
+
+
+@dataclass
+class Counters:
+    """How far a run is."""
+
+    env_steps: int = 0  # simulator steps, action repeat included
+    agent_steps: int = 0  # decisions
+    updates: int = 0  # gradient steps
+
+
+def crossed(before: int, after: int, every: int) -> bool:
+    """Whether a multiple of `every` lies in (before, after]."""
+    return every > 0 and after // every > before // every
+
+
+class Trainer:
+    """A run in progress: everything that changes, and the few ways it does."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        agent: AbstractAgent,
+        lanes: Lanes,
+        replay: Replay,
+        logger: Logger,
+        make: Callable[[], gym.Env],
+    ):
+        self.config, self.agent, self.lanes, self.replay, self.logger = config, agent, lanes, replay, logger
+        self.counters = Counters()
+        self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
+        self.memory = compiled.init_memory(agent, lanes.num)
+        self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
+        self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
+        self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
+        self.evaluate_now = False  # due, but perhaps interrupted
+        self.metrics: Metrics = {}
+        self._all_finite: jax.Array | None = None
+        self.evaluator = Evaluator(
+            make, episodes=config.eval_episodes, seed=config.seed, timeout=config.env_timeout
+        )
+
+    def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Progress) -> None:
+        """Collect, learn, log, evaluate and save until the steps are done."""
+        config, counters = self.config, self.counters
+        total, evaluate_every = config.total_steps or 0, config.eval_every or 0
+        save_due_at: int | None = None
+        started, start_step = time.perf_counter(), counters.env_steps
+        while counters.env_steps < total or self.evaluate_now:
+            if not self.evaluate_now:
+                before = counters.env_steps
+                self.collect()
+                self.learn()
+                after = counters.env_steps
+                self.evaluate_now = crossed(before, after, evaluate_every) or (
+                    evaluate_every > 0 and after >= total
+                )
+                if crossed(before, after, config.log_every):
+                    fps = (after - start_step) / (time.perf_counter() - started)
+                    self.log(fps)
+                if save_due_at is None and crossed(before, after, config.checkpoint_every):
+                    save_due_at = after
+                progress.step(after, self.recent[-1][0] if self.recent else None)
+            if self.evaluate_now:
+                try:
+                    progress.evaluated(self.evaluate(interrupts))
+                    self.evaluate_now = False
+                except Stopped:
+                    pass
+            if interrupts.signum is not None:
+                self.check_finite()
+                save()
+                raise Interrupted(interrupts.signum)
+            # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
+            overdue = save_due_at is not None and counters.env_steps - save_due_at >= config.checkpoint_every
+            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.env_steps < total:
+                self.check_finite()
+                save()
+                save_due_at = None
+        self.check_finite()
+        save()
+
+    def collect(self) -> None:
+        """One decision in every lane, into the replay."""
+        lanes, config, counters = self.lanes, self.config, self.counters
+        obs, first = lanes.obs, lanes.first
+        if counters.env_steps < config.learning_starts:
+            actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
+            self.memory = compiled.remember(self.memory, obs, first, actions)
+        else:
+            chosen, self.memory = compiled.act(
+                self.agent,
+                self.state,
+                self.memory,
+                obs,
+                first,
+                self.keys[Stream.ACT],
+                np.int32(counters.agent_steps),
+                deterministic=False,
+            )
+            actions = np.asarray(chosen)
+        # The action waited for the update, so asking whether it was finite costs nothing here.
+        self.check_finite()
+        for rows in lanes.step(actions):
+            self.replay.append(rows)
+            counters.agent_steps += int((rows.step > 0).sum())
+        counters.env_steps = counters.agent_steps * config.action_repeat
+        self.recent.extend((e.ret, e.length) for e in lanes.finished)
+        lanes.finished.clear()
+
+    def learn(self) -> None:
+        """As many updates as the replay ratio asks for, in one call that is not waited for."""
+        config, counters = self.config, self.counters
+        learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
+        due = int(learned_from * config.replay_ratio) - counters.updates
+        if due <= 0:
+            return
+        batches = self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
+        self.state, self.metrics, self._all_finite = compiled.update(
+            self.agent, self.state, batches, self.keys[Stream.UPDATE], np.int32(counters.updates)
+        )
+        counters.updates += due
+
+    def check_finite(self) -> None:
+        """Stop if the last update met a NaN or an infinity, and say where."""
+        flag, self._all_finite = self._all_finite, None
+        if flag is None or bool(flag):
+            return
+        names = checkpoint.non_finite_leaves(self.metrics) + checkpoint.non_finite_leaves(self.state)
+        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        raise NonFiniteError(
+            f"NaN or inf in {shown or 'the losses'} at update {self.counters.updates}, "
+            f"env step {self.counters.env_steps}; the checkpoints before it are finite"
+        )
+
+    def evaluate(self, interrupts: Interrupts) -> Evaluation:
+        """Whole episodes in environments of their own, recorded."""
+        self.check_finite()
+        evaluation = self.evaluator(
+            self.agent,
+            self.state,
+            number=len(self.logger.evaluations),
+            should_stop=lambda: interrupts.pending,
+        )
+        self.logger.evaluation(asdict(self.counters), evaluation)
+        return evaluation
+
+    def log(self, fps: float) -> None:
+        """One line of metrics; the only place that waits for the device."""
+        values = {name: float(value) for name, value in self.metrics.items()}
+        if self.recent:
+            returns, lengths = zip(*self.recent, strict=True)
+            values |= {
+                "rollout/ep_rew_mean": float(np.mean(returns)),
+                "rollout/ep_len_mean": float(np.mean(lengths)),
+            }
+        self.logger.metrics(asdict(self.counters), {**values, "time/fps": round(fps, 2)})

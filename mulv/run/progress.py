@@ -1,0 +1,44 @@
+"""What a person watching a run sees."""
+
+import sys
+
+import numpy as np
+from tqdm import tqdm
+
+from mulv.run.evaluation import Evaluation
+
+
+class Progress:
+    """A bar with steps, time left, the last episode's return and the last evaluation's mean."""
+
+    def __init__(self, total: int, start: int, label: str, enabled: bool):
+        quiet = not sys.stderr.isatty()
+        self._bar = tqdm(
+            total=total,
+            initial=start,
+            desc=label,
+            unit="step",
+            disable=not enabled,
+            mininterval=30.0 if quiet else 0.2,  # a log file wants few lines
+            dynamic_ncols=not quiet,
+            ncols=110 if quiet else None,
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]",
+        )
+        self._shown: dict[str, str] = {}
+
+    def step(self, env_steps: int, last_return: float | None) -> None:
+        """The run has come to `env_steps`."""
+        if last_return is not None:
+            self._shown["return"] = f"{last_return:.0f}"
+        if self._bar.disable:
+            return
+        self._bar.set_postfix(self._shown, refresh=False)
+        self._bar.update(env_steps - self._bar.n)
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """An evaluation is done."""
+        self._shown["eval"] = f"{np.mean(evaluation.returns):.0f}"
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()

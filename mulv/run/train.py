@@ -1,0 +1,205 @@
+"""Start a run or take it up again: builds the pieces, hands them to the loop, saves and restores."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from mulv.agents import algorithm
+from mulv.core.errors import MulvError
+from mulv.data import Replay, ReplayLayout
+from mulv.envs import Lanes, env_spec, make_env, preflight, resolve
+from mulv.run import checkpoint, seeding
+from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.directory import RunDirectory, commit, versions
+from mulv.run.interrupts import Interrupts
+from mulv.run.logging import Logger
+from mulv.run.loop import Counters, Trainer
+from mulv.run.progress import Progress
+from mulv.run.seeding import Stream
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run."""
+
+    directory: Path
+    result: dict[str, Any]
+
+
+def complete(config: RunConfig) -> RunConfig:
+    """The configuration with nothing left to default."""
+    total = config.total_steps or resolve(config.task, config.keep).env_steps
+    every = max(1, total // 20) if config.eval_every is None else config.eval_every
+    return replace(config, total_steps=total, eval_every=every)
+
+
+def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
+    """Refuse to resume under another configuration; only more steps are allowed."""
+    lines = differences(saved, replace(now, total_steps=saved.total_steps))
+    if (now.total_steps or 0) < (saved.total_steps or 0):
+        lines += differences(saved, replace(saved, total_steps=now.total_steps))
+    if lines:
+        changes = "\n  ".join(lines)
+        raise MulvError(f"{path} was run with another configuration:\n  {changes}\nstart a new run for these")
+
+
+def train(
+    config: RunConfig,
+    path: Path,
+    *,
+    make: Callable[[], gym.Env] | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    say: Callable[[str], None] = lambda line: None,
+) -> Outcome:
+    """Train to `config.total_steps`, from the start or from the run's newest checkpoint.
+
+    `make` builds the environment where `config.task` does not name one.
+    """
+    if make is None:
+        config = complete(config)
+        build: Callable[[], gym.Env] = lambda: make_env(config.task, config.keep, config.action_repeat)  # noqa: E731
+    else:
+        build = make
+    preflight(build)
+    with RunDirectory(path) as directory, Interrupts() as interrupts:
+        if resume:
+            check_same(directory.read_config(), config, path)
+        elif directory.config_file.exists():
+            raise MulvError(f"{path} already holds a run; continue it with --resume {path}, or choose another --out")
+        lanes = Lanes.of(
+            build,
+            config.num_envs,
+            lambda lane, episode: seeding.integer(config.seed, Stream.ENV, lane, episode),
+            workers=config.env_workers,
+            timeout=config.env_timeout,
+        )
+        try:
+            trainer, earlier_seconds = _prepare(config, directory, lanes, build, resume, say)
+        except BaseException:
+            lanes.close()
+            raise
+        bar = Progress(config.total_steps or 0, trainer.counters.env_steps, f"{config.algo} {config.task}", progress)
+        started = time.perf_counter()
+
+        def save() -> None:
+            _save(trainer, directory, earlier_seconds + time.perf_counter() - started)
+
+        try:
+            trainer.run(save, interrupts, bar)
+        finally:
+            bar.close()
+            lanes.close()
+            trainer.evaluator.close()
+            trainer.logger.close()
+        return _finish(trainer, directory, earlier_seconds + time.perf_counter() - started)
+
+
+def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
+    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset."""
+    worst = 2 * ((config.total_steps or 0) // config.action_repeat + config.num_envs)
+    if worst <= config.replay_capacity:
+        return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=worst, slack=0)
+    # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
+    slack = 2 * 2 * config.checkpoint_every * (config.keep_checkpoints + 1)
+    return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
+
+
+def _prepare(
+    config: RunConfig,
+    directory: RunDirectory,
+    lanes: Lanes,
+    make: Callable[[], gym.Env],
+    resume: bool,
+    say: Callable[[str], None],
+) -> tuple[Trainer, float]:
+    agent = algorithm(config.algo).agent(config.agent, lanes.spec)
+    layout = replay_layout(config, lanes)
+    say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
+    if not resume or not checkpoint.saved_steps(directory.checkpoints):
+        if resume:
+            say("there was no checkpoint yet: starting from the beginning")
+        replay = Replay.create(directory.replay, layout)
+        directory.write_config(config)
+        trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make)
+        replay.append(lanes.start())
+        return trainer, 0.0
+
+    checkpoint.remove_leftovers(directory.checkpoints)
+    fresh = Trainer(config, agent, lanes, Replay.open(directory.replay), _no_logger(), make)
+    state, meta, used = checkpoint.load_latest(directory.checkpoints, fresh.state)
+    replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"])).enlarged(layout)
+    fresh.state, fresh.replay, fresh.counters = state, replay, Counters(**meta["counters"])
+    fresh.logger = Logger(directory.path, meta["offsets"], fresh.counters.env_steps)
+    fresh.recent.extend((ret, length) for ret, length in meta["recent"])
+    fresh.evaluate_now = meta["evaluate_now"]
+    for name, rng_state in meta["rngs"].items():
+        fresh.rngs[Stream[name]].bit_generator.state = rng_state
+    lanes.episodes_begun[:] = meta["episodes_begun"]
+    if meta["at_episode_end"]:
+        # The episodes that begin here are already counted, and their first rows written: do both again.
+        lanes.episodes_begun -= 1
+        replay.counts -= 1
+    else:
+        replay.mark_truncated()
+        say("the checkpoint lies within an episode: that one is cut off and another begun")
+    replay.append(lanes.start())
+    directory.write_config(config)
+    say(f"resumed    {used}")
+    return fresh, meta["wall_s"]
+
+
+def _no_logger() -> Any:
+    """Stands in until the checkpoint says where the log files are to be cut."""
+    return None
+
+
+def _save(trainer: Trainer, directory: RunDirectory, seconds: float) -> None:
+    trainer.replay.flush()
+    meta = {
+        "counters": asdict(trainer.counters),
+        "replay_counts": trainer.replay.counts.tolist(),
+        "episodes_begun": trainer.lanes.episodes_begun.tolist(),
+        "at_episode_end": bool(trainer.lanes.first.all()),
+        "evaluate_now": trainer.evaluate_now,
+        "recent": list(trainer.recent),
+        "rngs": {stream.name: rng.bit_generator.state for stream, rng in trainer.rngs.items()},
+        "offsets": trainer.logger.offsets,
+        "wall_s": seconds,
+    }
+    steps, keep = trainer.counters.env_steps, trainer.config.keep_checkpoints
+    checkpoint.save(directory.checkpoints, steps, trainer.state, meta, keep=keep)
+
+
+def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcome:
+    """The run as one result line."""
+    evaluations, config = trainer.logger.evaluations, trainer.config
+    successes = [e["successes"] for e in evaluations]
+    result = {
+        "suite": "single",
+        "method": config.algo,
+        "task": config.task,
+        "seed": config.seed,
+        "env_steps": trainer.counters.env_steps,
+        "updates": trainer.counters.updates,
+        "eval_env_steps": [e["env_steps"] for e in evaluations],
+        "eval_returns": [e["returns"] for e in evaluations],
+        "eval_success": successes if successes and None not in successes else None,
+        "final_mean": float(np.mean(evaluations[-1]["returns"])) if evaluations else None,
+        "config": to_json(config),
+        "config_hash": config_hash(config),
+        "commit": commit(),
+        "versions": versions(),
+        "wall_s": round(seconds, 1),
+    }
+    aside = directory.path / "result.json.tmp"
+    aside.write_text(json.dumps(result))
+    os.replace(aside, directory.path / "result.json")
+    return Outcome(directory.path, result)
