@@ -1,1 +1,30 @@
-"""Reinforcement learning where the agent does not see the state."""
+"""Reinforcement learning where the agent does not see the state.
+
+    import mulv
+    agent = mulv.SAC("mulv/HalfCheetah-P-v0", seed=0)
+    agent.learn(total_timesteps=30_000, progress_bar=True)
+    action, memory = agent.predict(obs, memory)
+
+Importing this registers the tasks with Gymnasium and loads nothing heavy; JAX comes with the first agent.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mulv.api import SAC, evaluate_policy, load
+    from mulv.envs import make_env
+
+__all__ = ["SAC", "evaluate_policy", "load", "make_env"]
+
+_HOME = {"SAC": "mulv.api", "evaluate_policy": "mulv.api", "load": "mulv.api", "make_env": "mulv.envs"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'mulv' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -72,12 +72,12 @@ class AbstractAgent(ABC):
     def act(
         self,
         state: PyTree,
-        memory: AbstractMemory,
+        memory: Any,  # of the kind that init_memory gives
         o_h: Float[Array, "obs"],
         key: PRNGKeyArray,
         *,
         deterministic: bool,
-    ) -> tuple[Float[Array, "act"], AbstractMemory]:
+    ) -> tuple[Float[Array, "act"], Any]:
         """The action at o_h, and the memory after taking it."""
 
     @abstractmethod

@@ -104,7 +104,9 @@ class SAC(AbstractAgent):
 
     def __post_init__(self) -> None:
         if self.spec.discrete:
-            raise MulvError("SAC needs continuous actions, and this task's are discrete; choose another --algo")
+            raise MulvError(
+                "SAC needs continuous actions, and this task's are discrete; choose another --algo"
+            )
 
     @property
     def batch_spec(self) -> BatchSpec:

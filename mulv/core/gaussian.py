@@ -14,9 +14,7 @@ class TanhNormal(eqx.Module):
     mean: Float[Array, "act"]
     log_std: Float[Array, "act"]
 
-    def sample_and_log_prob(
-        self, noise: Float[Array, "act"]
-    ) -> tuple[Float[Array, "act"], Float[Array, ""]]:
+    def sample_and_log_prob(self, noise: Float[Array, "act"]) -> tuple[Float[Array, "act"], Float[Array, ""]]:
         """The action that standard normal `noise` maps to, and its log density."""
         u = self.mean + jnp.exp(self.log_std) * noise
         log_normal = -0.5 * noise**2 - self.log_std - HALF_LOG_2PI

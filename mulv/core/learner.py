@@ -28,7 +28,7 @@ def descend(
 ) -> tuple[Trained, Float[Array, ""]]:
     """One optimiser step; also the gradient's norm, which is finite only if every entry is."""
     updates, opt_state = optimiser.update(gradient, trained.opt_state, trained.params)
-    return Trained(eqx.apply_updates(trained.params, updates), opt_state), optax.global_norm(gradient)
+    return Trained(eqx.apply_updates(trained.params, updates), opt_state), optax.tree.norm(gradient)
 
 
 def polyak(target: PyTree, online: PyTree, tau: float) -> PyTree:

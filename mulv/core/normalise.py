@@ -41,7 +41,8 @@ class RunningMoments(eqx.Module):
 
     def whiten(self, x: Float[Array, "*any"], limit: float = 10.0) -> Float[Array, "*any"]:
         """(x − mean) / std, clipped so that one wild reading cannot swamp a network."""
-        return jnp.clip((x - self.mean) / jnp.sqrt(self.variance + 1e-6), -limit, limit)
+        mean, std = (jnp.broadcast_to(m, x.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-6)))
+        return jnp.clip((x - mean) / std, -limit, limit)
 
 
 def whiten_window(moments: RunningMoments, x: Window) -> Window:

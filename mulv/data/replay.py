@@ -1,10 +1,11 @@
 """The replay: memory-mapped, one row a step, each observation once, windows cut by index arithmetic.
 
 Every lane (parallel environment) has a ring of rows. A row is named by its logical time t, which counts
-the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's rows follow one another
-and `step` counts them from 0, so "same episode" is a subtraction: rows t and t+i belong together where
-step[t+i] = step[t] + i. The ring is longer than the capacity by a slack, so that rows a checkpoint refers
-to are still there after a crash, although newer ones were written since.
+the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's
+rows follow one another and `step` counts them from 0, so "same episode" is a subtraction: rows t and t+i
+belong together where step[t+i] = step[t] + i. The ring is longer than the
+capacity by a slack, so that rows a checkpoint refers to are still there after a crash, although newer ones
+were written since.
 """
 
 import json
@@ -55,10 +56,17 @@ class ReplayLayout:
         }
 
     @property
+    def file_sizes(self) -> dict[str, int]:
+        """Bytes of each column's file."""
+        return {
+            name: np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * self.ring * self.lanes
+            for name, (dtype, shape) in self.columns.items()
+        }
+
+    @property
     def nbytes(self) -> int:
         """Bytes on disk."""
-        row = sum(np.dtype(t).itemsize * int(np.prod(s, dtype=int)) for t, s in self.columns.values())
-        return row * self.lanes * self.ring
+        return sum(self.file_sizes.values())
 
 
 class Replay:
@@ -68,7 +76,9 @@ class Replay:
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
         self._maps = {
-            name: np.memmap(directory / f"{name}.bin", dtype, "r+", shape=(layout.ring * layout.lanes, *shape))
+            name: np.memmap(
+                directory / f"{name}.bin", dtype, "r+", shape=(layout.ring * layout.lanes, *shape)
+            )
             for name, (dtype, shape) in layout.columns.items()
         }
         # Plain arrays over the same memory: indexing a memmap object costs several times as much.
@@ -78,12 +88,6 @@ class Replay:
     def create(cls, directory: Path, layout: ReplayLayout) -> "Replay":
         """An empty replay; its bytes are reserved at once, so a full disk is met here and not mid-run."""
         directory.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(directory).free
-        if layout.nbytes > free:
-            raise MulvError(
-                f"the replay needs {layout.nbytes / 1e9:.2f} GB and {directory} has {free / 1e9:.2f} GB free; "
-                "lower --replay-capacity or choose another --out"
-            )
         return cls._with_layout(directory, layout, np.zeros(layout.lanes, np.int64))
 
     @classmethod
@@ -92,6 +96,9 @@ class Replay:
         try:
             saved = json.loads((directory / "layout.json").read_text())
             layout = ReplayLayout(**{**saved["layout"], "obs_shape": tuple(saved["layout"]["obs_shape"])})
+            for name, size in layout.file_sizes.items():
+                if (directory / f"{name}.bin").stat().st_size < size:
+                    raise MulvError(f"{directory / name}.bin is damaged: it is shorter than its {size} bytes")
             return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MulvError(f"the replay in {directory} cannot be read: {error}") from error
@@ -102,15 +109,23 @@ class Replay:
             raise MulvError(f"the replay in {self.directory} is of another environment: {self.layout}")
         if layout.ring <= self.layout.ring:
             return self
-        assert (self.counts <= self.layout.capacity).all()
+        if (self.counts > self.layout.capacity).any():
+            raise MulvError(f"the replay in {self.directory} has come round and cannot grow any more")
         self.flush()
         return self._with_layout(self.directory, layout, self.counts)
 
     @classmethod
     def _with_layout(cls, directory: Path, layout: ReplayLayout, counts: np.ndarray) -> "Replay":
-        for name, (dtype, shape) in layout.columns.items():
-            size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * layout.ring * layout.lanes
-            _reserve(directory / f"{name}.bin", size)
+        files = {directory / f"{name}.bin": size for name, size in layout.file_sizes.items()}
+        needed = sum(size - (path.stat().st_size if path.exists() else 0) for path, size in files.items())
+        free = shutil.disk_usage(directory).free
+        if needed > free:
+            raise MulvError(
+                f"the replay needs {needed / 1e9:.2f} GB and {directory} has {free / 1e9:.2f} GB free; "
+                "lower --replay-capacity or choose another --out"
+            )
+        for path, size in files.items():
+            _reserve(path, size)
         replay = cls(directory, layout, counts)
         replay.flush()
         return replay

@@ -12,18 +12,17 @@ def suite_tasks() -> list[str]:
     return [f"{domain}-{task}" for domain, task in suite.ALL_TASKS]
 
 
-class DMControlEnv(gym.Env[dict[str, np.ndarray], np.ndarray]):
-    """One suite task. Observations are a dictionary of float32 vectors, in the task's own order.
+class DMControlEnv(gym.Env[Any, np.ndarray]):
+    """One suite task. Observations are a dictionary of float32 vectors, sorted by name.
 
     The suite ends an episode at its time limit with discount 1, which is a truncation here; discount 0
     is a termination.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
-
     def __init__(self, id: str, render_mode: str | None = None):
         domain, _, task = id.partition("-")
         self._env = suite.load(domain, task, task_kwargs={"random": 0})
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Dict(
             {
@@ -56,9 +55,7 @@ class DMControlEnv(gym.Env[dict[str, np.ndarray], np.ndarray]):
             self._env.task.random.seed(seed % 2**32)
         return self._vectors(self._env.reset().observation), {}
 
-    def step(
-        self, action: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         step = self._env.step(action)
         terminated = step.last() and step.discount == 0.0
         return (

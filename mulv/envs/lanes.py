@@ -30,7 +30,8 @@ class Lanes:
     """A vector environment whose three autoreset modes all look the same from outside.
 
     `start` and `step` return the rows that the replay appends, in order; a transition never crosses a
-    reset. Each episode's reset is seeded by its number, so an episode does not depend on those before it.
+    reset. Without autoreset (as `of` builds them) every episode is seeded by its number, so that it does not
+    depend on those before it; environments that reset themselves are seeded once, at the start.
     """
 
     def __init__(self, env: VectorEnv, episode_seed: EpisodeSeed, timeout: float = 60.0):
@@ -57,10 +58,11 @@ class Lanes:
     ) -> "Lanes":
         """`num` copies of an environment, in this process or in one worker process each."""
         if not workers:
-            return cls(SyncVectorEnv([make] * num, autoreset_mode=AutoresetMode.DISABLED), episode_seed, timeout)
+            return cls(
+                SyncVectorEnv([make] * num, autoreset_mode=AutoresetMode.DISABLED), episode_seed, timeout
+            )
         # Not fork: JAX's threads would not survive it.
-        context = "spawn" if multiprocessing.get_start_method(allow_none=True) is None else None
-        env = AsyncVectorEnv([make] * num, context=context or "spawn", autoreset_mode=AutoresetMode.DISABLED)
+        env = AsyncVectorEnv([make] * num, context="spawn", autoreset_mode=AutoresetMode.DISABLED)
         return cls(env, episode_seed, timeout)
 
     @property
@@ -120,7 +122,10 @@ class Lanes:
         self.env.close(**({"terminate": True} if isinstance(self.env, AsyncVectorEnv) else {}))
 
     def _reset(self, mask: np.ndarray) -> Step:
-        seeds = [self._episode_seed(i, int(n)) if m else None for i, (n, m) in enumerate(zip(self.episodes_begun, mask, strict=True))]
+        seeds = [
+            self._episode_seed(i, int(n)) if m else None
+            for i, (n, m) in enumerate(zip(self.episodes_begun, mask, strict=True))
+        ]
         with self._faults_named("reset"):
             # Gymnasium's vector environments without autoreset take the lanes to reset as an option.
             options = None if mask.all() else {"reset_mask": mask}
@@ -128,7 +133,7 @@ class Lanes:
                 self.env.reset_async(seed=seeds, options=options)
                 obs, _ = self.env.reset_wait(self._timeout)
             else:
-                obs, _ = self.env.reset(seed=seeds, options=options)
+                obs, _ = self.env.reset(seed=seeds, options=options)  # type: ignore[arg-type]
         self._begin(mask)
         self.obs = np.where(mask.reshape(-1, *[1] * len(self.spec.obs_shape)), obs, self.obs)
         return self._reset_rows(mask)
@@ -155,7 +160,9 @@ class Lanes:
     def _reset_rows(self, mask: np.ndarray) -> Step:
         lane = np.flatnonzero(mask)
         zeros, no = np.zeros(lane.size), np.zeros(lane.size, bool)
-        return self._rows(lane, self.obs[lane], np.zeros((lane.size, self.spec.act_dim), np.float32), zeros, no, no)
+        return self._rows(
+            lane, self.obs[lane], np.zeros((lane.size, self.spec.act_dim), np.float32), zeros, no, no
+        )
 
     def _rows(
         self,
@@ -166,7 +173,9 @@ class Lanes:
         terminated: np.ndarray,
         truncated: np.ndarray,
     ) -> Step:
-        rows = Step(lane, obs, action, np.asarray(reward, np.float32), terminated, truncated, self._step[lane])
+        rows = Step(
+            lane, obs, action, np.asarray(reward, np.float32), terminated, truncated, self._step[lane]
+        )
         for name, value in (("observation", rows.obs), ("reward", rows.reward)):
             if not np.isfinite(value).all():
                 bad = int(lane[np.flatnonzero(~np.isfinite(value.reshape(len(lane), -1)).all(1))[0]])
@@ -194,24 +203,28 @@ class Lanes:
             raise EnvironmentFault(f"{what} raised {type(error).__name__}: {error}") from error
 
 
-def preflight(make: Callable[[], gym.Env]) -> None:
+def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> None:
     """Try an environment once, so that a broken one is named before anything is written."""
-    env = make()
+    env: gym.Env | None = None
     try:
-        obs, _ = env.reset(seed=0)
-        _check(env, obs, "reset")
-        result = env.step(env.action_space.sample())
+        with deadline(timeout, "the environment, when it was tried out,"):
+            env = make()
+            obs, _ = env.reset(seed=0)
+            _check(env, obs, "reset")
+            result = env.step(env.action_space.sample())
         if not isinstance(result, tuple) or len(result) != 5:
             raise EnvironmentFault("step must return (observation, reward, terminated, truncated, info)")
         _check(env, result[0], "step")
-        if np.shape(result[1]) != ():
-            raise EnvironmentFault(f"the reward must be one number, and has shape {np.shape(result[1])}")
+        reward = np.asarray(result[1])
+        if reward.shape != ():
+            raise EnvironmentFault(f"the reward must be one number, and has shape {reward.shape}")
     except MulvError:
         raise
     except Exception as error:
         raise EnvironmentFault(f"the environment raised {type(error).__name__}: {error}") from error
     finally:
-        env.close()
+        if env is not None:
+            env.close()
 
 
 def _check(env: gym.Env, obs: Any, call: str) -> None:

@@ -19,7 +19,9 @@ def register() -> None:
     """Make every task a Gymnasium id, such as `mulv/HalfCheetah-P-v0` (called by Gymnasium itself)."""
     for task in TASKS.values():
         if gymnasium_id(task) not in gym.registry:
-            gym.register(gymnasium_id(task), entry_point=make_task, kwargs={"task": task.name})
+            gym.register(
+                gymnasium_id(task), entry_point="mulv.envs.make:make_task", kwargs={"task": task.name}
+            )
 
 
 def make_task(task: str, **kwargs: Any) -> gym.Env:

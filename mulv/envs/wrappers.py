@@ -20,15 +20,24 @@ def parse_keep(text: str | None) -> Keep:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise MulvError("--keep is empty; give positions such as 0-4,7 or names such as position,touch")
-    if not all(part.replace("-", "").isdigit() for part in parts):
+    if not all(part.replace("-", "").isdecimal() for part in parts):
         return tuple(parts)
     positions: list[int] = []
     for part in parts:
         first, _, last = part.partition("-")
-        if not first.isdigit() or (last and not last.isdigit()) or (last and int(last) < int(first)):
+        if not first.isdecimal() or (last and not last.isdecimal()) or (last and int(last) < int(first)):
             raise MulvError(f"--keep {part!r} is not a position or a range such as 0-4")
         positions += range(int(first), int(last or first) + 1)
     return tuple(positions)
+
+
+def _is_numeric(space: spaces.Space) -> bool:
+    """Whether a space is made of numbers only."""
+    if isinstance(space, spaces.Dict):
+        return all(map(_is_numeric, space.spaces.values()))
+    if isinstance(space, spaces.Tuple):
+        return all(map(_is_numeric, space.spaces))
+    return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
 
 
 class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
@@ -51,14 +60,12 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
             inner = spaces.Dict({name: inner[name] for name in keep})
             keep = None
         self._chosen = inner
-        try:
-            flat = spaces.flatten_space(inner)
-        except NotImplementedError:
-            flat = None
-        if not isinstance(flat, spaces.Box):
+        if not _is_numeric(inner):
             raise MulvError(
                 f"observation space {inner} cannot be made a vector; use Box, Dict, Tuple or Discrete spaces"
             )
+        flat = spaces.flatten_space(inner)
+        assert isinstance(flat, spaces.Box)
         (size,) = flat.shape
         if keep is not None and max(keep) >= size:
             raise MulvError(f"--keep asks for position {max(keep)}, but the observation has {size} entries")
@@ -84,7 +91,9 @@ class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
         inner = env.action_space
         assert isinstance(inner, spaces.Box)
         if not np.all(np.isfinite(inner.low) & np.isfinite(inner.high)):
-            raise MulvError(f"action space {inner} is unbounded; wrap the environment to give it finite bounds")
+            raise MulvError(
+                f"action space {inner} is unbounded; wrap the environment to give it finite bounds"
+            )
         if len(inner.shape) != 1:
             raise MulvError(f"action space {inner} is not a vector; wrap the environment to flatten it")
         self._centre = ((inner.high + inner.low) / 2).astype(np.float32)

@@ -20,8 +20,10 @@ class Linear(eqx.Module):
     bias: Float[Array, "out"]
 
     def __init__(self, in_dim: int, out_dim: int, *, key: PRNGKeyArray, scale: float = 1.0):
-        # Orthogonal rows or columns keep the scale of activations through depth.
-        self.weight = jax.nn.initializers.orthogonal(scale)(key, (in_dim, out_dim))
+        # Not orthogonal: QR within a compiled function at times waits forever in LAPACK's threads.
+        self.weight = jax.nn.initializers.variance_scaling(scale**2, "fan_in", "truncated_normal")(
+            key, (in_dim, out_dim)
+        )
         self.bias = jnp.zeros(out_dim)
 
     def __call__(self, x: Float[Array, "in"]) -> Float[Array, "out"]:

@@ -65,7 +65,9 @@ def save(directory: Path, env_steps: int, state: PyTree, meta: dict[str, Any], *
             raise
         steps = saved_steps(directory)
         intact = f"the one at step {steps[-1]} is intact" if steps else "there is none yet"
-        raise MulvError(f"the disk is full: no checkpoint at step {env_steps}, {intact}; free some space") from error
+        raise MulvError(
+            f"the disk is full: no checkpoint at step {env_steps}, {intact}; free some space"
+        ) from error
     for step in saved_steps(directory)[:-keep]:
         shutil.rmtree(directory / f"{step:010d}")
     return final

@@ -6,7 +6,9 @@ import json
 import types
 import typing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from mulv.agents import AgentConfig, algorithm, preset
 from mulv.core.errors import MulvError
@@ -23,7 +25,9 @@ class RunConfig:
     """Task name (`mulv envs`), a Gymnasium id, or a dm_control domain-task."""
     algo: str = DEFAULT_ALGO
     """Algorithm."""
-    agent: AgentConfig = field(default_factory=lambda: preset(DEFAULT_ALGO, "default"))
+    agent: Annotated[AgentConfig, tyro.conf.arg(name="")] = field(
+        default_factory=lambda: preset(DEFAULT_ALGO, "default")
+    )
     """Hyperparameters of the algorithm."""
     keep: str | None = None
     """What of another environment's observation is kept: 0-4,7 or position,touch. Default: all."""
@@ -93,7 +97,9 @@ def config_hash(config: RunConfig) -> str:
 def from_json(saved: dict[str, Any]) -> RunConfig:
     """The configuration that `to_json` wrote; an unknown field is an error with the nearest name."""
     saved = dict(saved)
-    saved["agent"] = _dataclass_from(algorithm(saved.get("algo", DEFAULT_ALGO)).config, saved.get("agent", {}))
+    saved["agent"] = _dataclass_from(
+        algorithm(saved.get("algo", DEFAULT_ALGO)).config, saved.get("agent", {})
+    )
     return _dataclass_from(RunConfig, saved)
 
 
@@ -104,7 +110,9 @@ def _dataclass_from(cls: type, saved: dict[str, Any]) -> Any:
     for name, value in saved.items():
         if name not in fields:
             near = nearest(name, fields)
-            raise MulvError(f"{cls.__name__} has no field {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+            raise MulvError(
+                f"{cls.__name__} has no field {name!r}" + (f"; did you mean {near!r}?" if near else "")
+            )
         if dataclasses.is_dataclass(hints[name]) and isinstance(value, dict):
             value = _dataclass_from(typing.cast(type, hints[name]), value)
         elif not dataclasses.is_dataclass(value) and not _fits(value, hints[name]):

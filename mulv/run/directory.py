@@ -1,13 +1,13 @@
 """A run's directory: who may write to it, and where everything in it is.
 
-    config.json        the resolved configuration, versions, commit
-    metrics.jsonl      training metrics, a line per log interval
-    evaluations.jsonl  every evaluation: each episode's return, length, success
-    evaluations.npz    the same under Stable-Baselines3's keys
-    tensorboard/       the same as TensorBoard events
-    replay/            the experience, memory-mapped
-    checkpoints/       the newest checkpoints
-    result.json        the result line, once the run is finished
+config.json        the resolved configuration, versions, commit
+metrics.jsonl      training metrics, a line per log interval
+evaluations.jsonl  every evaluation: each episode's return, length, success
+evaluations.npz    the same under Stable-Baselines3's keys
+tensorboard/       the same as TensorBoard events
+replay/            the experience, memory-mapped
+checkpoints/       the newest checkpoints
+result.json        the result line, once the run is finished
 """
 
 import fcntl
@@ -103,12 +103,12 @@ def commit() -> str:
     root = Path(__file__).resolve().parents[2]
     git = ["git", "-C", str(root)]
     try:
-        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        head = subprocess.run(
+            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         changed = subprocess.run(
             [*git, "status", "--porcelain", "--", "mulv"], capture_output=True, text=True, check=True
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head + ("-modified" if changed else "")
-
-

@@ -8,7 +8,6 @@ import gymnasium as gym
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
-from mulv.core.types import PyTree
 from mulv.envs.lanes import Episode, Lanes
 from mulv.run import compiled, seeding
 from mulv.run.seeding import Stream
@@ -52,7 +51,7 @@ class Evaluator:
     def __call__(
         self,
         agent: AbstractAgent,
-        state: PyTree,
+        state: compiled.Packed,
         *,
         number: int = 0,
         deterministic: bool = True,

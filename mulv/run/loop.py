@@ -1,8 +1,8 @@
 """The training loop: the only code of the house that changes anything.
 
-    env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
-     ▲                                                              │
-     └────────────── act(state, memory, obs, key) ◀─────────────────┘
+env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
+ ▲                                                              │
+ └────────────── act(state, memory, obs, key) ◀─────────────────┘
 """
 
 import time
@@ -16,7 +16,7 @@ import numpy as np
 
 from mulv.agents.base import AbstractAgent
 from mulv.core.errors import NonFiniteError
-from mulv.core.types import Metrics
+from mulv.core.types import Metrics, PyTree
 from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
@@ -67,6 +67,11 @@ class Trainer:
         self.evaluator = Evaluator(
             make, episodes=config.eval_episodes, seed=config.seed, timeout=config.env_timeout
         )
+
+    @property
+    def tree(self) -> PyTree:
+        """The agent's state as the agent knows it."""
+        return compiled.unpack(self.agent, self.state)
 
     def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Progress) -> None:
         """Collect, learn, log, evaluate and save until the steps are done."""
@@ -154,7 +159,7 @@ class Trainer:
         flag, self._all_finite = self._all_finite, None
         if flag is None or bool(flag):
             return
-        names = checkpoint.non_finite_leaves(self.metrics) + checkpoint.non_finite_leaves(self.state)
+        names = checkpoint.non_finite_leaves(self.metrics) + checkpoint.non_finite_leaves(self.tree)
         shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         raise NonFiniteError(
             f"NaN or inf in {shown or 'the losses'} at update {self.counters.updates}, "

@@ -22,7 +22,8 @@ class Progress:
             mininterval=30.0 if quiet else 0.2,  # a log file wants few lines
             dynamic_ncols=not quiet,
             ncols=110 if quiet else None,
-            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]",
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
+            "[{elapsed}<{remaining}, {rate_fmt}{postfix}]",
         )
         self._shown: dict[str, str] = {}
 

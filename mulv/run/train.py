@@ -14,8 +14,8 @@ import numpy as np
 from mulv.agents import algorithm
 from mulv.core.errors import MulvError
 from mulv.data import Replay, ReplayLayout
-from mulv.envs import Lanes, env_spec, make_env, preflight, resolve
-from mulv.run import checkpoint, seeding
+from mulv.envs import Lanes, make_env, preflight, resolve
+from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig, config_hash, differences, to_json
 from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.interrupts import Interrupts
@@ -68,12 +68,14 @@ def train(
         build: Callable[[], gym.Env] = lambda: make_env(config.task, config.keep, config.action_repeat)  # noqa: E731
     else:
         build = make
-    preflight(build)
+    preflight(build, config.env_timeout)
     with RunDirectory(path) as directory, Interrupts() as interrupts:
         if resume:
             check_same(directory.read_config(), config, path)
         elif directory.config_file.exists():
-            raise MulvError(f"{path} already holds a run; continue it with --resume {path}, or choose another --out")
+            raise MulvError(
+                f"{path} already holds a run; continue it with --resume {path}, or choose another --out"
+            )
         lanes = Lanes.of(
             build,
             config.num_envs,
@@ -86,7 +88,9 @@ def train(
         except BaseException:
             lanes.close()
             raise
-        bar = Progress(config.total_steps or 0, trainer.counters.env_steps, f"{config.algo} {config.task}", progress)
+        bar = Progress(
+            config.total_steps or 0, trainer.counters.env_steps, f"{config.algo} {config.task}", progress
+        )
         started = time.perf_counter()
 
         def save() -> None:
@@ -134,9 +138,9 @@ def _prepare(
 
     checkpoint.remove_leftovers(directory.checkpoints)
     fresh = Trainer(config, agent, lanes, Replay.open(directory.replay), _no_logger(), make)
-    state, meta, used = checkpoint.load_latest(directory.checkpoints, fresh.state)
+    state, meta, used = checkpoint.load_latest(directory.checkpoints, fresh.tree)
     replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"])).enlarged(layout)
-    fresh.state, fresh.replay, fresh.counters = state, replay, Counters(**meta["counters"])
+    fresh.state, fresh.replay, fresh.counters = compiled.pack(state), replay, Counters(**meta["counters"])
     fresh.logger = Logger(directory.path, meta["offsets"], fresh.counters.env_steps)
     fresh.recent.extend((ret, length) for ret, length in meta["recent"])
     fresh.evaluate_now = meta["evaluate_now"]
@@ -175,7 +179,7 @@ def _save(trainer: Trainer, directory: RunDirectory, seconds: float) -> None:
         "wall_s": seconds,
     }
     steps, keep = trainer.counters.env_steps, trainer.config.keep_checkpoints
-    checkpoint.save(directory.checkpoints, steps, trainer.state, meta, keep=keep)
+    checkpoint.save(directory.checkpoints, steps, trainer.tree, meta, keep=keep)
 
 
 def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcome:

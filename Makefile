@@ -1,0 +1,47 @@
+# make demo    train an agent with the defaults, end to end
+# make test    linters, types, import contract, unit tests (under 10 minutes on two cores)
+# make test-slow   learning runs and long fault injection
+# make bench-speed / make bench-learning   the figures in results/ (need the `peers` extra: installed here)
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PEERS := $(VENV)/.peers
+
+.PHONY: demo test test-slow lint bench-speed bench-learning clean
+
+demo: $(INSTALLED)
+	$(BIN)/mulv train
+
+test: lint
+	$(BIN)/pytest -n 2
+
+test-slow: $(INSTALLED)
+	$(BIN)/pytest -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench-speed: $(PEERS)
+	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/speed.py
+
+bench-learning: $(INSTALLED)
+	$(BIN)/python benchmarks/learning.py
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mulv needs Python 3.11 or newer; say which with: make PYTHON=python3.11 $(MAKECMDGOALS)")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(PEERS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[peers]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .cache

@@ -1,0 +1,136 @@
+"""SAC-MLP against what a user would pick instead: sbx's SAC and Stable-Baselines3's SAC, in one run.
+
+All three train on HalfCheetah-P seen through a window of four observations, width 256, batch 256, one
+update a step, on the same machine minutes apart; turns alternate, because machines are noisy. Each turn
+is a process of its own that trains end to end (environment, replay, updates) and reports its steady rate.
+Prints one JSON object as its last line and writes it to results/speed/sac.json. Needs `mulv[peers]`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TASK, WINDOW, WIDTH, BATCH, WARM_UP = "HalfCheetah-P", 4, 256, 256, 1000
+LIBRARIES = ("mulv", "sbx", "sb3")
+
+
+def time_mulv(steps: int) -> float:
+    from mulv.agents.sac import SACConfig
+    from mulv.nets.trunk import TrunkConfig
+    from mulv.run.config import RunConfig
+    from mulv.run.loop import Trainer
+    from mulv.run.train import train
+
+    marks: list[float] = []
+
+    class Watched(Trainer):
+        def learn(self) -> None:
+            super().learn()
+            if self.counters.env_steps in (WARM_UP + 300, WARM_UP + 300 + steps):
+                marks.append(time.perf_counter())
+
+    import mulv.run.train as module
+
+    module.Trainer = Watched  # type: ignore[misc]
+    config = RunConfig(
+        task=TASK,
+        agent=SACConfig(window=WINDOW, batch_size=BATCH, trunk=TrunkConfig("mlp", WIDTH, 2)),
+        total_steps=WARM_UP + 300 + steps,
+        learning_starts=WARM_UP,
+        eval_every=0,
+        checkpoint_every=10**9,
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        train(config, Path(directory) / "run", progress=False)
+    return steps / (marks[1] - marks[0])
+
+
+def time_peer(library: str, steps: int) -> float:
+    import gymnasium as gym
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    from mulv.envs import make_env
+
+    if library == "sbx":
+        from sbx import SAC
+    else:
+        import torch
+        from stable_baselines3 import SAC
+
+        torch.set_num_threads(len(os.sched_getaffinity(0)))
+
+    class Marks(BaseCallback):
+        def __init__(self) -> None:
+            super().__init__()
+            self.at: list[float] = []
+
+        def _on_step(self) -> bool:
+            if self.num_timesteps in (WARM_UP + 300, WARM_UP + 300 + steps):
+                self.at.append(time.perf_counter())
+            return True
+
+    env = gym.wrappers.FlattenObservation(gym.wrappers.FrameStackObservation(make_env(TASK), WINDOW))
+    marks = Marks()
+    model = SAC(
+        "MlpPolicy",
+        env,
+        learning_starts=WARM_UP,
+        batch_size=BATCH,
+        train_freq=1,
+        gradient_steps=1,
+        policy_kwargs={"net_arch": [WIDTH, WIDTH]},
+        seed=0,
+    )
+    model.learn(WARM_UP + 300 + steps, callback=marks)
+    return steps / (marks.at[1] - marks.at[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=3, help="times each library is measured")
+    parser.add_argument("--steps", type=int, default=2000, help="steps timed in a turn")
+    parser.add_argument("--one", choices=LIBRARIES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        rate = time_mulv(options.steps) if options.one == "mulv" else time_peer(options.one, options.steps)
+        print(rate)
+        return
+    try:
+        import sbx  # noqa: F401
+        import stable_baselines3  # noqa: F401
+    except ImportError as error:
+        sys.exit(f"{error.name} is missing: the comparison needs the extra mulv[peers] (make bench-speed)")
+    from tqdm import tqdm
+
+    from mulv.run.directory import commit, versions
+
+    rates: dict[str, list[float]] = {library: [] for library in LIBRARIES}
+    turns = [library for _ in range(options.turns) for library in LIBRARIES]
+    for library in tqdm(turns, desc="turns"):
+        command = [sys.executable, __file__, "--one", library, "--steps", str(options.steps)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
+        rates[library].append(round(float(done.stdout.split()[-1]), 1))
+    typical = {library: statistics.median(values) for library, values in rates.items()}
+    figures = {
+        "sac_over_sbx": round(typical["mulv"] / typical["sbx"], 2),
+        "sac_over_sb3": round(typical["mulv"] / typical["sb3"], 2),
+        "sac_env_steps_per_s": typical["mulv"],
+        "turns": rates,
+        "setting": {"task": TASK, "window": WINDOW, "width": WIDTH, "batch": BATCH, "updates_per_step": 1},
+        "commit": commit(),
+        "versions": versions(),
+    }
+    out = Path(__file__).parents[1] / "results" / "speed" / "sac.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(figures, indent=2) + "\n")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m mulv` is the command `mulv`."""
+
+from mulv.cli import main
+
+main()

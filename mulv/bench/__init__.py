@@ -1,0 +1,1 @@
+"""Comparing runs: figures, and later suites and statistics."""

@@ -1,0 +1,141 @@
+"""The command `mulv`."""
+
+import errno
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from mulv.core.errors import EnvironmentFault, MulvError
+
+USAGE = """\
+usage: mulv COMMAND [OPTIONS]
+
+commands:
+  train   train an agent, or take up a run again (--resume RUN)
+  eval    evaluate a run's newest checkpoint
+  envs    list the tasks
+
+mulv COMMAND --help lists a command's options.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command; whatever goes wrong is one line on stderr and a non-zero exit."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE, end="")
+        sys.exit(0 if arguments else 2)
+    name, rest = arguments[0], arguments[1:]
+    try:
+        code = _command(name)(rest)
+    except MulvError as error:
+        if isinstance(error, EnvironmentFault) and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
+        code = _fail(str(error))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        code = _fail(f"the disk is full ({error.filename or error}); free some space and --resume the run")
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def _command(name: str) -> Callable[[list[str]], int]:
+    from mulv.core.names import lookup
+
+    return lookup("command", name, {"train": _train, "eval": _eval, "envs": _envs})
+
+
+def _fail(message: str) -> int:
+    print(f"mulv: error: {message}", file=sys.stderr)
+    return 1
+
+
+def _train(arguments: list[str]) -> int:
+    import numpy as np
+
+    from mulv.bench.curves import learning_curve
+    from mulv.options import parse_train
+    from mulv.run.directory import new_directory
+    from mulv.run.interrupts import Interrupted
+    from mulv.run.runtime import use_compilation_cache
+    from mulv.run.train import complete, train
+
+    options = parse_train(arguments)
+    use_compilation_cache()
+    config = complete(options.config)
+    path = options.resume or new_directory(options.out, config)
+    print(f"task       {config.task}, {config.total_steps:,} steps with {config.algo}, seed {config.seed}")
+    print(f"run        {path}", flush=True)
+    try:
+        outcome = train(
+            config,
+            path,
+            resume=options.resume is not None,
+            progress=options.progress,
+            say=lambda s: print(s, flush=True),
+        )
+    except Interrupted as interrupted:
+        print(f"stopped by {interrupted}; take it up again with: mulv train --resume {path}", file=sys.stderr)
+        return interrupted.exit_code
+    result = outcome.result
+    if result["eval_returns"]:
+        last = np.asarray(result["eval_returns"][-1])
+        spread = f"{last.mean():.1f} ± {last.std():.1f} over {last.size} episodes"
+        print(f"evaluation {spread}, {result['wall_s']:.0f} s")
+        print(f"curve      {learning_curve(result, path / 'learning_curve.png')}")
+    print(f"results    {path / 'result.json'}")
+    return 0
+
+
+def _eval(arguments: list[str]) -> int:
+    import numpy as np
+
+    from mulv.api import load
+    from mulv.options import parse_eval
+    from mulv.run.runtime import use_compilation_cache
+
+    options = parse_eval(arguments)
+    use_compilation_cache()
+    learner = load(options.run)
+    evaluation = learner.evaluate(
+        episodes=options.episodes, seed=options.seed, deterministic=not options.stochastic
+    )
+    for number, (ret, length) in enumerate(zip(evaluation.returns, evaluation.lengths, strict=True), 1):
+        print(f"episode {number:3d}  return {ret:10.1f}  length {length:5d}")
+    print(f"mean {np.mean(evaluation.returns):.1f} ± {np.std(evaluation.returns):.1f}")
+    return 0
+
+
+def _envs(arguments: list[str]) -> int:
+    from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
+
+    if arguments:
+        print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
+        return 0 if arguments[0] in ("-h", "--help") else 2
+    print(f"{'task':22}{'observation':>12}{'actions':>9}{'horizon':>9}  {'kept':32}Gymnasium id")
+    for task in TASKS.values():
+        env = make_env(task.name)
+        spec = env_spec(env)
+        env.close()
+        kept = "all" if task.keep is None else _kept(task.keep)
+        print(
+            f"{task.name:22}{spec.obs_dim:12d}{spec.act_dim:9d}{task.horizon:9d}  "
+            f"{kept + ' of ' + task.id:32}{gymnasium_id(task)}"
+        )
+    print("\nAlso any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
+    return 0
+
+
+def _kept(keep: tuple[int, ...] | tuple[str, ...]) -> str:
+    """Positions as ranges, names as they are."""
+    if isinstance(keep[0], str):
+        return "+".join(str(name) for name in keep)
+    spans: list[list[int]] = []
+    for position in map(int, keep):
+        if spans and spans[-1][1] == position - 1:
+            spans[-1][1] = position
+        else:
+            spans.append([position, position])
+    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in spans)

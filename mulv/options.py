@@ -1,0 +1,69 @@
+"""The command line's options, made from the configurations themselves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from mulv.agents import preset
+from mulv.core.errors import MulvError
+from mulv.run.config import DEFAULT_ALGO, RunConfig
+from mulv.run.directory import RunDirectory
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Train an agent, or take up a run again. --algo and --preset decide the agent's defaults."""
+
+    config: Annotated[RunConfig, tyro.conf.arg(name="")]
+    preset: str = "default"
+    """Named values of the agent's options: default, paper."""
+    out: Path = Path("runs")
+    """Where run directories are made."""
+    resume: Path | None = None
+    """A run directory to take up again; its own options hold, only --total-steps may grow."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+@dataclass(frozen=True)
+class EvalOptions:
+    """Evaluate a run's newest checkpoint."""
+
+    run: tyro.conf.Positional[Path]
+    """The run's directory."""
+    episodes: int = 10
+    """Episodes."""
+    seed: int = 0
+    """Seed of the episodes."""
+    stochastic: bool = False
+    """Sample actions instead of taking the mode."""
+
+
+def parse_train(arguments: Sequence[str]) -> TrainOptions:
+    """Two passes: which algorithm and preset, or which run to resume; then every option with its default."""
+    resume = _value_of("--resume", arguments)
+    if resume is not None:
+        default = RunDirectory(Path(resume)).read_config()
+    else:
+        algo = _value_of("--algo", arguments) or DEFAULT_ALGO
+        default = RunConfig(algo=algo, agent=preset(algo, _value_of("--preset", arguments) or "default"))
+    return tyro.cli(TrainOptions, args=list(arguments), default=TrainOptions(default), prog="mulv train")
+
+
+def parse_eval(arguments: Sequence[str]) -> EvalOptions:
+    """`mulv eval`'s options."""
+    return tyro.cli(EvalOptions, args=list(arguments), prog="mulv eval")
+
+
+def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
+    """A flag's value, looked up before the options are known."""
+    for position, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name == flag:
+            if not equals and position + 1 == len(arguments):
+                raise MulvError(f"{flag} needs a value")
+            return value if equals else arguments[position + 1]
+    return None

@@ -1,0 +1,276 @@
+"""What holds of every registered algorithm, on tiny networks."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mulv.agents import ALGORITHMS
+from mulv.agents.base import AbstractAgent
+from mulv.agents.sac import SAC, SACConfig
+from mulv.core.errors import MulvError
+from mulv.core.learner import Trained
+from mulv.core.spec import EnvSpec
+from mulv.core.types import Batch, Future, PyTree, Window
+from mulv.nets.trunk import TrunkConfig
+from mulv.run import compiled
+
+SPEC = EnvSpec((3,), 2)
+KEY = jax.random.key(0)
+LANES = 3
+
+
+def tiny(name: str, **changes) -> AbstractAgent:
+    algo = ALGORITHMS[name]
+    config = algo.config(
+        window=2, batch_size=8, learning_rate=1e-2, trunk=TrunkConfig("mlp", 16, 2), **{"tau": 0.25} | changes
+    )
+    return algo.agent(config, SPEC)
+
+
+def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
+    """Like a replay's: some windows begin early, some futures end early, some episodes terminate."""
+    rng, spec = np.random.default_rng(seed), agent.batch_spec
+    lead = (batches, spec.batch_size)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.normal(size=lead + shape).astype(np.float32)
+
+    def window() -> Window:
+        mask = np.sort(rng.random((*lead, spec.window)) < 0.7, axis=-1)
+        mask[..., -1] = True
+        actions = np.tanh(normal(spec.window - 1, 2)) * mask[..., :-1, None]
+        return Window((2.0 + normal(spec.window, 3)) * mask[..., None], actions, mask)
+
+    reward = 5.0 * normal(spec.future)
+    future_mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0
+    future_mask[..., 0] = True
+    actions = np.tanh(normal(spec.future, 2))
+    future = Future(
+        actions * future_mask[..., None],
+        reward * future_mask,
+        normal(spec.future, 3) * future_mask[..., None],
+        future_mask,
+    )
+    discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
+    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future)
+
+
+def initial(agent: AbstractAgent, key) -> PyTree:
+    return compiled.unpack(agent, compiled.init(agent, key))
+
+
+def run(agent: AbstractAgent, state: PyTree, batches: Batch, key=KEY, first: int = 0):
+    """Updates on a copy, because the compiled ones take their state's memory."""
+    packed, metrics, finite = compiled.update(
+        agent, compiled.pack(jax.tree.map(jnp.copy, state)), batches, key, jnp.int32(first)
+    )
+    return compiled.unpack(agent, packed), metrics, bool(finite)
+
+
+def trained_parts(state: PyTree) -> dict[str, PyTree]:
+    return {name: part.params for name, part in state._asdict().items() if isinstance(part, Trained)}
+
+
+def leaves(tree: PyTree) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
+
+
+def same(a: PyTree, b: PyTree) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
+
+
+@pytest.fixture(scope="module", params=ALGORITHMS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def agent(name):
+    return tiny(name)
+
+
+@pytest.fixture(scope="module")
+def state(agent):
+    return initial(agent, KEY)
+
+
+@pytest.fixture(scope="module")
+def batch(agent):
+    return random_batches(agent, 1)
+
+
+@pytest.fixture(scope="module")
+def updated(agent, state, batch):
+    return run(agent, state, batch)
+
+
+def test_one_update_changes_every_trained_leaf(state, updated):
+    before, after = (leaves(trained_parts(s)) for s in (state, updated[0]))
+    assert len(before) > 0
+    assert all(not np.array_equal(b, a) for b, a in zip(before, after, strict=True))
+
+
+def test_targets_move_by_tau_towards_the_new_parameters(agent, state, updated):
+    targets = [field for field in state._fields if field.startswith("target_")]
+    assert targets
+    for field in targets:
+        online = getattr(updated[0], field.removeprefix("target_")).params
+        old, new = getattr(state, field), getattr(updated[0], field)
+        for o, n, to in zip(leaves(old), leaves(new), leaves(online), strict=True):
+            np.testing.assert_allclose(n, o + agent.config.tau * (to - o), rtol=1e-5, atol=1e-7)
+
+
+def test_metrics_are_finite_scalars(updated):
+    _, metrics, finite = updated
+    assert finite
+    assert all(np.shape(value) == () and np.isfinite(value) for value in metrics.values())
+
+
+def test_a_bad_reward_is_reported_as_not_finite(agent, state, batch):
+    reward = batch.reward.copy()
+    reward[0, 0] = np.nan
+    assert run(agent, state, batch._replace(reward=reward))[2] is False
+
+
+def test_every_leaf_of_the_state_is_an_array(state):
+    assert all(eqx.is_array(leaf) for leaf in jax.tree.leaves(state))
+
+
+def test_the_state_keeps_its_structure_shapes_and_types(state, updated):
+    before, after = (jax.tree.map(lambda x: (x.shape, x.dtype), s) for s in (state, updated[0]))
+    assert before == after
+
+
+def test_same_key_and_batch_give_the_same_bits(agent, state, batch, updated):
+    again = run(agent, state, batch)
+    assert same(again[:2], updated[:2])
+
+
+def test_an_update_depends_on_its_key(agent, state, batch, updated):
+    assert not same(run(agent, state, batch, jax.random.key(1))[0], updated[0])
+
+
+def test_an_update_depends_on_its_number(agent, state, batch, updated):
+    assert not same(run(agent, state, batch, first=1)[0], updated[0])
+
+
+def test_initial_parameters_depend_on_the_key(agent, state):
+    assert same(initial(agent, KEY), state)
+    assert not same(initial(agent, jax.random.key(1)), state)
+
+
+def test_a_scan_of_updates_equals_single_updates(agent, state):
+    batches = random_batches(agent, 4, seed=1)
+    scanned, metrics, _ = run(agent, state, batches)
+    single = state
+    for i in range(4):
+        one = jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], batches)
+        single, last_metrics, _ = run(agent, single, one, first=i)
+    for s, o in zip(leaves((scanned, metrics)), leaves((single, last_metrics)), strict=True):
+        np.testing.assert_allclose(s, o, rtol=1e-4, atol=1e-5)
+
+
+def act(agent, state, memory, obs, first, counter=0, key=KEY, deterministic=False):
+    return compiled.act(
+        agent, compiled.pack(state), memory, obs, first, key, jnp.int32(counter), deterministic=deterministic
+    )
+
+
+@pytest.fixture(scope="module")
+def lanes(agent, state):
+    """Memories one step into an episode, the next observations, and which lanes begin another there."""
+    rng = np.random.default_rng(3)
+    obs = rng.normal(size=(2, LANES, 3)).astype(np.float32)
+    _, memory = act(agent, state, compiled.init_memory(agent, LANES), obs[0], np.ones(LANES, bool))
+    return memory, obs[1], np.array([False, True, False])
+
+
+def test_acting_in_several_lanes_equals_acting_in_each(agent, state, lanes):
+    memory, obs, first = lanes
+    actions, memories = act(agent, state, *lanes, counter=7)
+    keys = jax.random.split(jax.random.fold_in(KEY, 7), LANES)
+    for i in range(LANES):
+        mine = jax.tree.map(lambda leaf, i=i: leaf[i], memory)
+        mine = mine.reset() if first[i] else mine
+        action, mine = agent.act(state, mine, jnp.asarray(obs[i]), keys[i], deterministic=False)
+        np.testing.assert_allclose(actions[i], action, rtol=1e-5, atol=1e-6)
+        for together, alone in zip(leaves(memories), leaves(mine), strict=True):
+            np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
+
+
+def test_deterministic_actions_ignore_the_key(agent, state, lanes):
+    one, other = (
+        act(agent, state, *lanes, key=jax.random.key(k), counter=k, deterministic=True)[0] for k in (0, 1)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_exploring_actions_depend_on_the_counter(agent, state, lanes):
+    one, other = (act(agent, state, *lanes, counter=c)[0] for c in (0, 1))
+    assert not np.array_equal(one, other)
+
+
+def test_lanes_with_the_same_observation_explore_differently(agent, state):
+    memory, obs = compiled.init_memory(agent, LANES), np.zeros((LANES, 3), np.float32)
+    actions, _ = act(agent, state, memory, obs, np.ones(LANES, bool))
+    assert len(np.unique(actions, axis=0)) == LANES
+
+
+def test_actions_lie_in_the_unit_box(agent, state, lanes):
+    memory, obs, first = lanes
+    actions, _ = act(agent, state, memory, 1e6 * obs, first)
+    assert np.abs(actions).max() <= 1.0
+
+
+def test_an_episode_does_not_remember_the_one_before(agent, state, lanes):
+    memory, obs, _ = lanes
+    begins = np.ones(LANES, bool)
+    used, _ = act(agent, state, memory, obs, begins, deterministic=True)
+    fresh, _ = act(agent, state, compiled.init_memory(agent, LANES), obs, begins, deterministic=True)
+    np.testing.assert_array_equal(used, fresh)
+
+
+def test_remembering_an_action_equals_having_taken_it(agent, state, lanes):
+    memory, obs, first = lanes
+    action, acted = act(agent, state, memory, obs, first)
+    assert same(compiled.remember(memory, obs, first, action), acted)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"scale_rewards": True}, {"normalise_observations": False}, {"gamma": 0.5, "n_step": 3}]
+)
+def test_an_option_changes_what_is_learned(name, agent, state, changes, updated):
+    variant = tiny(name, **changes)
+    batch = random_batches(agent, 1)  # the same numbers, cut as the variant asks
+    if "gamma" in changes:
+        assert (variant.batch_spec.gamma, variant.batch_spec.n_step) == (0.5, 3)
+        batch = batch._replace(discount=np.where(batch.discount > 0, np.float32(0.5**3), 0.0).astype("f4"))
+    got, _, finite = run(variant, state, batch)
+    assert finite
+    assert not same(trained_parts(got), trained_parts(updated[0]))
+
+
+def test_the_critic_finds_the_return_of_terminal_steps(name):
+    """With discount 0 the fixed point is the n-step return itself, whatever the target network says."""
+    agent = tiny(name, normalise_observations=True)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(reward=np.ones_like(batch.reward), discount=np.zeros_like(batch.discount))
+    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, 400, axis=0), batch)
+    _, metrics, finite = run(agent, initial(agent, KEY), repeated)
+    assert finite
+    assert metrics["train/q_mean"] == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("field", ["window", "n_step", "batch_size", "gamma", "learning_rate", "tau"])
+def test_a_setting_out_of_range_is_named(agent, field):
+    with pytest.raises(MulvError, match=field):
+        replace(agent.config, **{field: 0})
+
+
+def test_sac_refuses_discrete_actions():
+    with pytest.raises(MulvError, match="discrete"):
+        SAC(SACConfig(), EnvSpec((3,), 2, discrete=True))

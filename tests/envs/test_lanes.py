@@ -1,0 +1,371 @@
+"""Lanes over a counting environment: rows can be told apart, so a transition across a reset would show."""
+
+import multiprocessing
+import os
+import time
+
+import gymnasium as gym
+import numpy as np
+import psutil
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
+from mulv.core.spec import Step
+from mulv.envs import Lanes, adapt, preflight
+
+UNIT = spaces.Box(-1.0, 1.0, (2,), np.float32)
+ANY = spaces.Box(-np.inf, np.inf, (2,), np.float32)
+MODES = list(AutoresetMode)
+
+
+class Counting(gym.Env):
+    """Observations are (episode, step); rewards are the step; lengths 1 to 4, ends alternate by episode."""
+
+    observation_space, action_space = ANY, UNIT
+
+    def __init__(self):
+        self.episode, self.count, self.seeds, self.actions = -1, 0, [], []
+
+    @staticmethod
+    def length(episode: int) -> int:
+        return episode % 4 + 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seeds.append(seed)
+        self.episode, self.count = self.episode + 1, 0
+        return self._obs(), {}
+
+    def step(self, action):
+        self.actions.append(action)
+        self.count += 1
+        ended = self.count == self.length(self.episode)
+        even = self.episode % 2 == 0
+        return self._obs(), float(self.count), ended and even, ended and not even, self._info()
+
+    def _obs(self):
+        return np.array([self.episode, self.count], np.float32)
+
+    def _info(self):
+        return {}
+
+
+class LateStart(Counting):
+    """Its episodes begin at another number, so that lanes end at different times."""
+
+    def __init__(self):
+        super().__init__()
+        self.episode = 1
+
+
+class Succeeding(Counting):
+    """Success at the first step of every second episode, and not after it."""
+
+    def _info(self):
+        return {"success": self.episode % 2 == 1 and self.count == 1}
+
+
+def episode_seed(lane: int, episode: int) -> int:
+    return 100 * lane + episode
+
+
+def lanes_of(*makes, mode=AutoresetMode.DISABLED, timeout=60.0) -> Lanes:
+    return Lanes(SyncVectorEnv(list(makes), autoreset_mode=mode), episode_seed, timeout)
+
+
+def collect(lanes: Lanes, steps: int) -> list[list[Step]]:
+    """Each lane's rows, one at a time, in the order in which the replay would append them."""
+    blocks = [lanes.start()]
+    for i in range(steps):
+        blocks += lanes.step(np.full((lanes.num, 2), 0.01 * (i + 1), np.float32))
+    per_lane: list[list[Step]] = [[] for _ in range(lanes.num)]
+    for block in blocks:
+        for row, lane in enumerate(block.lane):
+            per_lane[lane].append(Step(*(column[row] for column in block)))
+    return per_lane
+
+
+@pytest.fixture(params=MODES, ids=lambda mode: mode.name)
+def lanes(request):
+    """Two lanes of unequal episodes under each of Gymnasium's ways to reset."""
+    return lanes_of(Counting, LateStart, mode=request.param)
+
+
+def test_rows_count_each_episode_from_its_reset_to_its_true_end(lanes):
+    """(episode, step) of consecutive rows: the next step, or another episode's reset right after an end."""
+    for lane, rows in enumerate(collect(lanes, 30)):
+        expected = [
+            (episode, step) for episode in range(2 * lane, 40) for step in range(Counting.length(episode) + 1)
+        ]
+        assert [tuple(row.obs) for row in rows] == expected[: len(rows)]
+        assert [row.step for row in rows] == [step for _, step in expected[: len(rows)]]
+
+
+def test_only_the_last_row_of_an_episode_ends_it_and_in_its_own_way(lanes):
+    for rows in collect(lanes, 30):
+        for row in rows:
+            episode, step = map(int, row.obs)
+            last = step == Counting.length(episode)
+            assert (row.terminated, row.truncated) == (last and episode % 2 == 0, last and episode % 2 == 1)
+            assert row.ended == last
+
+
+def test_rows_hold_the_action_and_reward_that_led_to_them(lanes):
+    for lane, rows in enumerate(collect(lanes, 30)):
+        received = [action[0] for action in lanes.env.envs[lane].unwrapped.actions]
+        acted = [row for row in rows if row.step > 0]
+        np.testing.assert_array_equal([row.action[0] for row in acted], received)
+        assert [row.reward for row in acted] == [row.step for row in acted]
+
+
+def test_reset_rows_have_neither_action_nor_reward(lanes):
+    for rows in collect(lanes, 30):
+        resets = [row for row in rows if row.step == 0]
+        assert len(resets) > 3
+        assert all(row.reward == 0.0 and not row.action.any() for row in resets)
+
+
+def test_the_present_observation_is_that_of_the_newest_row(lanes):
+    lanes.start()
+    for _ in range(30):
+        blocks = lanes.step(np.zeros((2, 2), np.float32))
+        newest = {lane: (block, j) for block in blocks for j, lane in enumerate(block.lane)}
+        assert set(newest) == {0, 1}
+        for lane, (block, j) in newest.items():
+            np.testing.assert_array_equal(lanes.obs[lane], block.obs[j])
+            assert lanes.first[lane] == (block.step[j] == 0)
+
+
+def test_finished_episodes_have_their_returns_and_lengths(lanes):
+    rows = collect(lanes, 30)
+    for lane in range(2):
+        ended = [int(row.obs[0]) for row in rows[lane] if row.ended]
+        lengths = [Counting.length(episode) for episode in ended]
+        mine = [episode for episode in lanes.finished if episode.lane == lane]
+        assert [episode.length for episode in mine] == lengths
+        assert [episode.ret for episode in mine] == [n * (n + 1) / 2 for n in lengths]
+        assert all(episode.success is None for episode in mine)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_success_at_any_step_is_success(mode):
+    lanes = lanes_of(Succeeding, mode=mode)
+    rows = collect(lanes, 30)[0]
+    ended = [int(row.obs[0]) for row in rows if row.ended]
+    assert [episode.success for episode in lanes.finished] == [episode % 2 == 1 for episode in ended]
+
+
+def test_every_episode_is_seeded_by_its_number():
+    lanes = lanes_of(Counting, LateStart)
+    collect(lanes, 30)
+    for lane in range(2):
+        seeds = lanes.env.envs[lane].unwrapped.seeds
+        assert seeds == [episode_seed(lane, n) for n in range(lanes.episodes_begun[lane])]
+
+
+# --------------------------------------------------------------------------------------------------- faults
+
+
+class NaNObservation(Counting):
+    def _obs(self):
+        return super()._obs() if self.count == 0 else np.full(2, np.nan, np.float32)
+
+
+class InfiniteReward(Counting):
+    def step(self, action):
+        obs, _, *rest = super().step(action)
+        return obs, np.inf, *rest
+
+
+class Raising(Counting):
+    def step(self, action):
+        raise ZeroDivisionError("the simulator diverged")
+
+
+class Hanging(Counting):
+    def step(self, action):
+        time.sleep(30)
+        return super().step(action)
+
+
+class HangingReset(Counting):
+    def reset(self, *, seed=None, options=None):
+        time.sleep(30)
+        return super().reset(seed=seed)
+
+
+@pytest.mark.parametrize(("make", "what"), [(NaNObservation, "observation"), (InfiniteReward, "reward")])
+def test_a_non_finite_number_is_named_with_its_lane(make, what):
+    lanes = lanes_of(Counting, make)
+    lanes.start()
+    with pytest.raises(NonFiniteError, match=rf"non-finite {what} at step 1 .*lane 1"):
+        lanes.step(np.zeros((2, 2), np.float32))
+
+
+def test_an_environment_that_raises_is_the_cause_of_a_fault():
+    lanes = lanes_of(Raising)
+    lanes.start()
+    with pytest.raises(EnvironmentFault, match="ZeroDivisionError: the simulator diverged") as fault:
+        lanes.step(np.zeros((1, 2), np.float32))
+    assert isinstance(fault.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(("make", "call"), [(Hanging, "step"), (HangingReset, "reset")])
+def test_an_environment_that_hangs_here_is_interrupted(make, call):
+    lanes = lanes_of(make, timeout=0.3)
+    with pytest.raises(EnvironmentFault, match=rf"{call}, .*within 0.3 s"):
+        collect(lanes, steps=1)
+
+
+def living_workers() -> list[psutil.Process]:
+    children = psutil.Process(os.getpid()).children(recursive=True)
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_worker_that_hangs_is_given_up_and_leaves_no_process():
+    lanes = Lanes.of(Hanging, 1, episode_seed, workers=True, timeout=60.0)
+    lanes.start()
+    assert living_workers()
+    lanes._timeout = 0.3
+    with pytest.raises(EnvironmentFault, match=r"step, .*within 0.3 s"):
+        lanes.step(np.zeros((1, 2), np.float32))
+    lanes.close()
+    assert multiprocessing.active_children() == []
+    assert living_workers() == []
+
+
+def test_a_worker_that_raises_is_the_cause_of_a_fault():
+    lanes = Lanes.of(Raising, 1, episode_seed, workers=True)
+    lanes.start()
+    with pytest.raises(EnvironmentFault, match="ZeroDivisionError") as fault:
+        lanes.step(np.zeros((1, 2), np.float32))
+    lanes.close()
+    assert isinstance(fault.value.__cause__, ZeroDivisionError)
+    assert multiprocessing.active_children() == []
+
+
+def test_workers_give_the_same_rows_as_this_process():
+    outside = Lanes.of(Counting, 2, episode_seed, workers=True)
+    inside, outside_rows = collect(Lanes.of(Counting, 2, episode_seed), 8), collect(outside, 8)
+    outside.close()
+    for here, there in zip(inside, outside_rows, strict=True):
+        for a, b in zip(here, there, strict=True):
+            for x, y in zip(a, b, strict=True):
+                np.testing.assert_array_equal(x, y)
+
+
+# ------------------------------------------------------------------------------------------------ preflight
+
+
+class WrongShape(Counting):
+    def _obs(self):
+        return np.zeros(3, np.float32)
+
+
+class WrongType(Counting):
+    def _obs(self):
+        return np.zeros(2, np.float64)
+
+
+class FourTuple(Counting):
+    def step(self, action):
+        return super().step(action)[:4]
+
+
+class RaisingReset(Counting):
+    def reset(self, *, seed=None, options=None):
+        raise RuntimeError("no such model")
+
+
+class VectorReward(Counting):
+    def step(self, action):
+        obs, reward, *rest = super().step(action)
+        return obs, np.full(2, reward), *rest
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (WrongShape, r"reset .*shape \(3,\)"),
+        (WrongType, "reset .*float64"),
+        (FourTuple, "step must return"),
+        (RaisingReset, "RuntimeError: no such model"),
+        (Raising, "ZeroDivisionError"),
+        (VectorReward, r"reward .*\(2,\)"),
+    ],
+)
+def test_preflight_names_what_is_broken(make, problem):
+    with pytest.raises(EnvironmentFault, match=problem):
+        preflight(make)
+
+
+def test_preflight_closes_the_environment_it_tried():
+    closed = []
+
+    class Closing(Counting):
+        def close(self):
+            closed.append(True)
+
+    preflight(Closing)
+    assert closed == [True]
+
+
+# ---------------------------------------------------------------------------------------------------- adapt
+
+
+def with_spaces(observation: spaces.Space = ANY, action: spaces.Space = UNIT) -> gym.Env:
+    env = Counting()
+    env.observation_space, env.action_space = observation, action
+    return env
+
+
+@pytest.mark.parametrize(
+    ("env", "problem"),
+    [
+        (with_spaces(action=spaces.Box(-np.inf, np.inf, (2,), np.float32)), "unbounded"),
+        (with_spaces(action=spaces.Box(-1.0, 1.0, (2, 2), np.float32)), "not a vector"),
+        (with_spaces(action=spaces.MultiDiscrete([2, 3])), "MultiDiscrete"),
+        (with_spaces(action=spaces.Discrete(3, start=1)), "Discrete from 0"),
+        (with_spaces(observation=spaces.Box(0, 255, (64, 64, 3), np.uint8)), "images"),
+        (with_spaces(observation=spaces.Sequence(ANY)), "cannot be made a vector"),
+        (with_spaces(observation=spaces.Text(5)), "cannot be made a vector"),
+    ],
+)
+def test_spaces_that_agents_cannot_use_are_refused_by_name(env, problem):
+    with pytest.raises(MulvError, match=problem):
+        adapt(env)
+
+
+def test_nested_observations_become_one_float32_vector():
+    inner = spaces.Dict({"a": spaces.Box(-1, 1, (2,), np.float64), "b": spaces.Discrete(3)})
+    env = adapt(with_spaces(observation=inner))
+    assert (env.observation_space.shape, env.observation_space.dtype) == ((5,), np.float32)
+    obs = env.env.observation({"a": np.array([0.5, -0.5]), "b": 2})
+    assert obs.dtype == np.float32
+    np.testing.assert_array_equal(obs, [0.5, -0.5, 0.0, 0.0, 1.0])
+
+
+class DiscreteCounting(Counting):
+    action_space = spaces.Discrete(3)
+
+
+def test_one_hot_actions_reach_a_discrete_environment_as_indices():
+    lanes = lanes_of(lambda: adapt(DiscreteCounting()))
+    assert (lanes.spec.discrete, lanes.spec.act_dim) == (True, 3)
+    lanes.start()
+    for index in (2, 0, 1):
+        (rows, *_) = lanes.step(np.eye(3, dtype=np.float32)[[index]])
+        np.testing.assert_array_equal(rows.action, np.eye(3)[[index]])
+    assert lanes.env.envs[0].unwrapped.actions == [2, 0, 1]
+
+
+def test_random_actions_cover_their_space():
+    rng = np.random.default_rng(0)
+    discrete, continuous = lanes_of(DiscreteCounting), lanes_of(Counting)
+    one_hot = np.concatenate([discrete.random_actions(rng) for _ in range(100)])
+    assert sorted(map(tuple, np.unique(one_hot, axis=0))) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
+    uniform = np.concatenate([continuous.random_actions(rng) for _ in range(1000)])
+    assert np.abs(uniform).max() <= 1.0
+    np.testing.assert_allclose(np.quantile(uniform, [0.25, 0.5, 0.75]), [-0.5, 0.0, 0.5], atol=0.06)

@@ -1,0 +1,123 @@
+"""What the tests of runs share: tiny runs, and what makes two of them equal."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mulv.agents.sac import SACConfig
+from mulv.nets.trunk import TrunkConfig
+from mulv.run import checkpoint
+from mulv.run.config import RunConfig
+
+TINY_AGENT = SACConfig(window=2, batch_size=8, trunk=TrunkConfig("mlp", 16, 1))
+ROOT = Path(__file__).parents[2]
+
+
+def tiny(**changes: object) -> RunConfig:
+    """Pendulum's episodes are 200 steps, so checkpoints every 200 fall on episode ends."""
+    options = {
+        "agent": TINY_AGENT,
+        "total_steps": 1000,
+        "learning_starts": 100,
+        "eval_every": 400,
+        "eval_episodes": 2,
+        "log_every": 50,
+        "checkpoint_every": 200,
+    }
+    return RunConfig(**{**options, **changes})  # type: ignore[arg-type]
+
+
+TINY_FLAGS = [
+    "--window",
+    "2",
+    "--batch-size",
+    "8",
+    "--trunk.width",
+    "16",
+    "--trunk.depth",
+    "1",
+    "--learning-starts",
+    "100",
+    "--eval-every",
+    "400",
+    "--eval-episodes",
+    "2",
+    "--log-every",
+    "50",
+    "--checkpoint-every",
+    "200",
+    "--no-progress",
+]
+
+
+def environment() -> dict[str, str]:
+    """For child processes: share the tests' compilation cache."""
+    return {**os.environ, "XDG_CACHE_HOME": str(ROOT / ".cache")}
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "mulv", *map(str, arguments)]
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    """`mulv …` in a process of its own."""
+    return subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+
+
+def finish(*arguments: str | Path, timeout: float = 180) -> subprocess.CompletedProcess[str]:
+    """`mulv …` to its end."""
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, env=environment(), timeout=timeout
+    )
+
+
+def wait_for(
+    pattern: str, directory: Path, process: subprocess.Popen[str], timeout: float = 90, but: str = ""
+) -> Path:
+    """The first file below `directory` that matches, other than `but`; the process must live until then."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        for path in directory.glob(pattern):
+            if path.name != but and (
+                checkpoint.ASIDE in pattern or not path.name.startswith(checkpoint.ASIDE)
+            ):
+                return path
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.001)
+    kill(process)
+    raise AssertionError(f"no {pattern} in {directory}")
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def fingerprint(run: Path) -> dict[str, object]:
+    """Everything of a finished run that does not depend on the clock."""
+    newest = sorted(p for p in (run / "checkpoints").iterdir() if p.name.isdigit())[-1]
+    with np.load(newest / "arrays.npz") as arrays:
+        parameters = {name: arrays[name].tobytes() for name in arrays.files}
+    meta = json.loads((newest / "meta.json").read_text())
+    return {
+        "step": newest.name,
+        "parameters": parameters,
+        "replay": {p.name: p.read_bytes() for p in (run / "replay").glob("*.bin")},
+        "metrics": list(_lines(run / "metrics.jsonl")),
+        "evaluations": list(_lines(run / "evaluations.jsonl")),
+        "meta": {k: v for k, v in meta.items() if k not in ("wall_s", "offsets")},
+    }
+
+
+def _lines(path: Path) -> Iterator[dict[str, object]]:
+    for line in path.read_text().splitlines():
+        yield {k: v for k, v in json.loads(line).items() if k != "time/fps"}
