@@ -79,9 +79,19 @@ class Critic(eqx.Module):
         return self.head(self.trunk(jnp.concatenate([flatten_window(x_h), a_h])))[0]
 
 
-def both(critics: Critic, x_h: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
-    """The values of an ensemble of critics stacked along their leaves' first axis."""
-    return eqx.filter_vmap(lambda critic: critic(x_h, a_h))(critics)
+def q_values(critics: Critic, x_h: Window, a_h: Float[Array, "batch act"]) -> Float[Array, "head batch"]:
+    """Q of a whole batch under each critic of an ensemble, which is stacked along its leaves' first axis.
+
+    The ensemble is the outer axis: the other way round XLA transposes every activation.
+    """
+    return eqx.filter_vmap(lambda critic: jax.vmap(critic)(x_h, a_h))(critics)
+
+
+def act_on(
+    actor: Actor, x_h: Window, noise: Float[Array, "batch act"]
+) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
+    """Actions of a whole batch and their log densities."""
+    return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x_h, noise)
 
 
 class SACState(NamedTuple):
@@ -163,30 +173,26 @@ class SAC(AbstractAgent):
         x_h, x_hn = whiten(c, obs_moments, batch.x_h), whiten(c, obs_moments, batch.x_hn)
         temperature = jnp.exp(state.log_temperature.params)
 
-        def soft_target(x_hn: Window, reward: Array, discount: Array, noise: Array) -> Array:
-            a_hn, log_prob = state.actor.params(x_hn).sample_and_log_prob(noise)
-            value = jnp.min(both(state.target_critics, x_hn, a_hn)) - temperature * log_prob
-            return reward + discount * value
-
         target_noise = jax.random.normal(target_key, noise_shape)
-        targets = jax.vmap(soft_target)(x_hn, rewards, batch.discount, target_noise)
+        a_hn, log_prob_hn = act_on(state.actor.params, x_hn, target_noise)
+        value_hn = jnp.min(q_values(state.target_critics, x_hn, a_hn), axis=0) - temperature * log_prob_hn
+        targets = rewards + batch.discount * value_hn
 
         def critic_loss(critics: Critic) -> tuple[Array, Array]:
-            values = jax.vmap(both, in_axes=(None, 0, 0))(critics, x_h, batch.a_h)
-            return jnp.mean(jnp.sum(jnp.square(values - targets[:, None]), axis=1)), jnp.mean(values)
+            values = q_values(critics, x_h, batch.a_h)
+            return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), jnp.mean(values)
 
         (critic_loss_value, q_mean), gradient = eqx.filter_value_and_grad(critic_loss, has_aux=True)(
             state.critics.params
         )
         critics, critic_grad_norm = descend(optimiser, state.critics, gradient)
 
-        def actor_loss(actor: Actor) -> tuple[Array, Array]:
-            def soft_regret(x_h: Window, noise: Array) -> tuple[Array, Array]:
-                a, log_prob = actor(x_h).sample_and_log_prob(noise)
-                return temperature * log_prob - jnp.min(both(critics.params, x_h, a)), log_prob
+        actor_noise = jax.random.normal(actor_key, noise_shape)
 
-            regrets, log_probs = jax.vmap(soft_regret)(x_h, jax.random.normal(actor_key, noise_shape))
-            return jnp.mean(regrets), jnp.mean(log_probs)
+        def actor_loss(actor: Actor) -> tuple[Array, Array]:
+            a, log_prob = act_on(actor, x_h, actor_noise)
+            values = jnp.min(q_values(critics.params, x_h, a), axis=0)
+            return jnp.mean(temperature * log_prob - values), jnp.mean(log_prob)
 
         (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(
             state.actor.params

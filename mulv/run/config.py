@@ -38,7 +38,9 @@ class RunConfig:
     learning_starts: int = 1000
     """Steps of uniform actions before the first update."""
     replay_ratio: float = 1.0
-    """Updates per environment step."""
+    """Updates per decision, on average."""
+    update_every: int = 8
+    """Decisions between rounds of updates; a round is one compiled scan, so fewer rounds cost less."""
     replay_capacity: int = 1_000_000
     """Rows the replay keeps."""
     num_envs: int = 1
@@ -66,6 +68,7 @@ class RunConfig:
             "learning_starts": 0,
             "replay_capacity": self.agent.window + self.agent.n_step + 1,
             "num_envs": 1,
+            "update_every": 1,
             "action_repeat": 1,
             "eval_every": 0,
             "eval_episodes": 1,

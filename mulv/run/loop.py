@@ -142,11 +142,11 @@ class Trainer:
         lanes.finished.clear()
 
     def learn(self) -> None:
-        """As many updates as the replay ratio asks for, in one call that is not waited for."""
+        """A round of updates once enough are due, in one call that is not waited for."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
         due = int(learned_from * config.replay_ratio) - counters.updates
-        if due <= 0:
+        if due < max(1, int(config.update_every * config.replay_ratio)):
             return
         batches = self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
         self.state, self.metrics, self._all_finite = compiled.update(

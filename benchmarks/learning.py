@@ -1,0 +1,94 @@
+"""The learning figures in results/: runs what is missing, one single-core process per core, and records it.
+
+    python benchmarks/learning.py                 every suite
+    python benchmarks/learning.py first-steps     one of them
+
+Each run is a `mulv train` of its own; its result line is appended to results/<suite>/<method>.jsonl. A run
+that is already there, with the same configuration, is not run again.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from tqdm import tqdm
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+class Job(NamedTuple):
+    """One run of a suite."""
+
+    suite: str
+    method: str  # the agent's name, a variant after a slash
+    task: str
+    seed: int
+    options: tuple[str, ...]
+
+    @property
+    def file(self) -> Path:
+        return RESULTS / self.suite / f"{self.method.replace('/', '-')}.jsonl"
+
+    def done(self) -> bool:
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        return any((r["task"], r["seed"]) == (self.task, self.seed) for r in map(json.loads, lines))
+
+
+def jobs() -> Iterator[Job]:
+    for seed in range(4):
+        for window in (4, 1):
+            method = "sac" if window == 4 else "sac/window-1"
+            options = ("--window", str(window), "--total-steps", "20000")
+            yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
+    yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--total-steps", "30000"))
+
+
+def run(job: Job, cores: "SimpleQueue[int]") -> str:
+    core = cores.get()
+    try:
+        with tempfile.TemporaryDirectory() as root:
+            command = [sys.executable, "-m", "mulv", "train", "--task", job.task, "--seed", str(job.seed)]
+            command += [*job.options, "--out", root, "--no-progress"]
+            subprocess.run(
+                command,
+                check=True,
+                capture_output=True,
+                text=True,
+                preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+            )
+            (result,) = Path(root).glob("**/result.json")
+            line = json.loads(result.read_text()) | {"suite": job.suite, "method": job.method}
+    finally:
+        cores.put(core)
+    job.file.parent.mkdir(parents=True, exist_ok=True)
+    with job.file.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    return f"{job.suite} {job.method} {job.task} seed {job.seed}: {line['final_mean']:.1f}"
+
+
+def main() -> None:
+    suites = sorted({job.suite for job in jobs()})
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", choices=[*suites, []], default=suites)
+    chosen = parser.parse_args().suites
+    missing = [job for job in jobs() if job.suite in chosen and not job.done()]
+    cores: SimpleQueue[int] = SimpleQueue()
+    available = sorted(os.sched_getaffinity(0))
+    for core in available:
+        cores.put(core)
+    with ThreadPoolExecutor(len(available)) as pool, tqdm(total=len(missing), desc="runs") as bar:
+        for said in pool.map(lambda job: run(job, cores), missing):
+            bar.write(said)
+            bar.update()
+
+
+if __name__ == "__main__":
+    main()
