@@ -77,8 +77,10 @@ def run(job: Job, cores: "SimpleQueue[int]") -> str:
 def main() -> None:
     suites = sorted({job.suite for job in jobs()})
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suites", nargs="*", choices=[*suites, []], default=suites)
-    chosen = parser.parse_args().suites
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"default: {' '.join(suites)}")
+    chosen = parser.parse_args().suites or suites
+    if unknown := set(chosen) - set(suites):
+        parser.error(f"no suite is called {unknown.pop()!r}; there are: {' '.join(suites)}")
     missing = [job for job in jobs() if job.suite in chosen and not job.done()]
     cores: SimpleQueue[int] = SimpleQueue()
     available = sorted(os.sched_getaffinity(0))

@@ -26,6 +26,7 @@ def tiny(**changes: object) -> RunConfig:
         "agent": TINY_AGENT,
         "total_steps": 1000,
         "learning_starts": 100,
+        "update_every": 4,
         "eval_every": 400,
         "eval_episodes": 2,
         "log_every": 50,
@@ -34,27 +35,10 @@ def tiny(**changes: object) -> RunConfig:
     return RunConfig(**{**options, **changes})  # type: ignore[arg-type]
 
 
-TINY_FLAGS = [
-    "--window",
-    "2",
-    "--batch-size",
-    "8",
-    "--trunk.width",
-    "16",
-    "--trunk.depth",
-    "1",
-    "--learning-starts",
-    "100",
-    "--eval-every",
-    "400",
-    "--eval-episodes",
-    "2",
-    "--log-every",
-    "50",
-    "--checkpoint-every",
-    "200",
-    "--no-progress",
-]
+TINY_FLAGS = """
+    --window 2 --batch-size 8 --trunk.width 16 --trunk.depth 1 --learning-starts 100 --update-every 4
+    --eval-every 400 --eval-episodes 2 --log-every 50 --checkpoint-every 200 --no-progress
+""".split()  # noqa: SIM905
 
 
 def environment() -> dict[str, str]:
