@@ -1,5 +1,6 @@
 """From a name to an environment: mulv's own tasks, any dm_control task, any Gymnasium id."""
 
+import importlib.util
 from typing import Any
 
 import gymnasium as gym
@@ -37,6 +38,8 @@ def resolve(name: str, keep: str | None = None) -> Task:
         if chosen is not None:
             raise MulvError(f"{short} says itself what is kept; --keep is for other environments")
         return TASKS[short]
+    if short.lower().startswith(("metaworld/", "meta-world/")) and not importlib.util.find_spec("metaworld"):
+        raise MulvError(f"{name} needs the extra metaworld: pip install 'mulv[metaworld]'")
     if short in gym.registry:
         horizon = gym.registry[short].max_episode_steps or 0
         return Task(short, "gymnasium", short, chosen, horizon, DEFAULT_ENV_STEPS)

@@ -90,13 +90,18 @@ def remember(
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def update(
     agent: AbstractAgent, packed: Packed, batches: Batch, key: PRNGKeyArray, first_update: Int[Array, ""]
-) -> tuple[Packed, Metrics, Bool[Array, ""]]:
-    """One update per batch in a single scan; the last one's metrics, and whether all were finite."""
+) -> tuple[Packed, Metrics, Bool[Array, "steps"]]:
+    """One update per batch in a single scan; which of them were finite, and one's metrics.
 
-    def body(state: PyTree, xs: tuple[Batch, Array]) -> tuple[PyTree, Metrics]:
+    The metrics are those of the first update that was not finite, or of the last.
+    """
+
+    def body(state: PyTree, xs: tuple[Batch, Array]) -> tuple[PyTree, tuple[Metrics, Array]]:
         batch, number = xs
-        return agent.update(state, batch, jax.random.fold_in(key, number))
+        state, metrics = agent.update(state, batch, jax.random.fold_in(key, number))
+        return state, (metrics, tree_all_finite(metrics))
 
     numbers = first_update + jnp.arange(batches.reward.shape[0])
-    state, metrics = jax.lax.scan(body, unpack(agent, packed), (batches, numbers))
-    return pack(state), jax.tree.map(lambda m: m[-1], metrics), tree_all_finite(metrics)
+    state, (metrics, finite) = jax.lax.scan(body, unpack(agent, packed), (batches, numbers))
+    shown = jnp.where(jnp.all(finite), finite.shape[0] - 1, jnp.argmin(finite))
+    return pack(state), jax.tree.map(lambda m: m[shown], metrics), finite

@@ -63,7 +63,7 @@ class Trainer:
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
         self.evaluate_now = False  # due, but perhaps interrupted
         self.metrics: Metrics = {}
-        self._all_finite: jax.Array | None = None
+        self._finite: jax.Array | None = None
         self.evaluator = Evaluator(
             make, episodes=config.eval_episodes, seed=config.seed, timeout=config.env_timeout
         )
@@ -149,21 +149,21 @@ class Trainer:
         if due < max(1, int(config.update_every * config.replay_ratio)):
             return
         batches = self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
-        self.state, self.metrics, self._all_finite = compiled.update(
+        self.state, self.metrics, self._finite = compiled.update(
             self.agent, self.state, batches, self.keys[Stream.UPDATE], np.int32(counters.updates)
         )
         counters.updates += due
 
     def check_finite(self) -> None:
-        """Stop if the last update met a NaN or an infinity, and say where."""
-        flag, self._all_finite = self._all_finite, None
-        if flag is None or bool(flag):
+        """Stop if an update of the last round met a NaN or an infinity, and say where."""
+        finite, self._finite = self._finite, None
+        if finite is None or np.all(finite):
             return
-        names = checkpoint.non_finite_leaves(self.metrics) + checkpoint.non_finite_leaves(self.tree)
-        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        names = checkpoint.non_finite_leaves(self.metrics) or checkpoint.non_finite_leaves(self.tree)
+        update = self.counters.updates - len(finite) + 1 + int(np.argmin(finite))
         raise NonFiniteError(
-            f"NaN or inf in {shown or 'the losses'} at update {self.counters.updates}, "
-            f"env step {self.counters.env_steps}; the checkpoints before it are finite"
+            f"NaN or inf in {', '.join(names[:4])} at update {update}, env step {self.counters.env_steps}; "
+            "the checkpoints before it are finite"
         )
 
     def evaluate(self, interrupts: Interrupts) -> Evaluation:

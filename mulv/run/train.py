@@ -24,6 +24,8 @@ from mulv.run.loop import Counters, Trainer
 from mulv.run.progress import Progress
 from mulv.run.seeding import Stream
 
+Say = Callable[[str], None]  # tells a person one line
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -57,7 +59,7 @@ def train(
     make: Callable[[], gym.Env] | None = None,
     resume: bool = False,
     progress: bool = True,
-    say: Callable[[str], None] = lambda line: None,
+    say: Say = lambda line: None,
 ) -> Outcome:
     """Train to `config.total_steps`, from the start or from the run's newest checkpoint.
 
@@ -84,7 +86,12 @@ def train(
             timeout=config.env_timeout,
         )
         try:
-            trainer, earlier_seconds = _prepare(config, directory, lanes, build, resume, say)
+            if resume and checkpoint.saved_steps(directory.checkpoints):
+                trainer, earlier_seconds = _take_up(config, directory, lanes, build, say)
+            else:
+                if resume:
+                    say("           there was no checkpoint yet: starting from the beginning")
+                trainer, earlier_seconds = _begin(config, directory, lanes, build, say), 0.0
         except BaseException:
             lanes.close()
             raise
@@ -116,53 +123,50 @@ def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
     return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
 
 
-def _prepare(
-    config: RunConfig,
-    directory: RunDirectory,
-    lanes: Lanes,
-    make: Callable[[], gym.Env],
-    resume: bool,
-    say: Callable[[str], None],
-) -> tuple[Trainer, float]:
+def _begin(
+    config: RunConfig, directory: RunDirectory, lanes: Lanes, make: Callable[[], gym.Env], say: Say
+) -> Trainer:
+    """A run at its first step."""
     agent = algorithm(config.algo).agent(config.agent, lanes.spec)
     layout = replay_layout(config, lanes)
     say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
-    if not resume or not checkpoint.saved_steps(directory.checkpoints):
-        if resume:
-            say("there was no checkpoint yet: starting from the beginning")
-        replay = Replay.create(directory.replay, layout)
-        directory.write_config(config)
-        trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make)
-        replay.append(lanes.start())
-        return trainer, 0.0
+    replay = Replay.create(directory.replay, layout)
+    directory.write_config(config)
+    trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make)
+    replay.append(lanes.start())
+    return trainer
 
+
+def _take_up(
+    config: RunConfig, directory: RunDirectory, lanes: Lanes, make: Callable[[], gym.Env], say: Say
+) -> tuple[Trainer, float]:
+    """A run at its newest checkpoint, and the seconds it took until there."""
+    agent = algorithm(config.algo).agent(config.agent, lanes.spec)
+    like = compiled.unpack(agent, compiled.init(agent, seeding.key(config.seed, Stream.INIT)))
     checkpoint.remove_leftovers(directory.checkpoints)
-    fresh = Trainer(config, agent, lanes, Replay.open(directory.replay), _no_logger(), make)
-    state, meta, used = checkpoint.load_latest(directory.checkpoints, fresh.tree)
-    replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"])).enlarged(layout)
-    fresh.state, fresh.replay, fresh.counters = compiled.pack(state), replay, Counters(**meta["counters"])
-    fresh.logger = Logger(directory.path, meta["offsets"], fresh.counters.env_steps)
-    fresh.recent.extend((ret, length) for ret, length in meta["recent"])
-    fresh.evaluate_now = meta["evaluate_now"]
+    state, meta, used = checkpoint.load_latest(directory.checkpoints, like)
+    counters = Counters(**meta["counters"])
+    replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
+    replay = replay.enlarged(replay_layout(config, lanes))
+    logger = Logger(directory.path, meta["offsets"], counters.env_steps)
+    trainer = Trainer(config, agent, lanes, replay, logger, make)
+    trainer.state, trainer.counters = compiled.pack(state), counters
+    trainer.recent.extend((ret, length) for ret, length in meta["recent"])
+    trainer.evaluate_now = meta["evaluate_now"]
     for name, rng_state in meta["rngs"].items():
-        fresh.rngs[Stream[name]].bit_generator.state = rng_state
+        trainer.rngs[Stream[name]].bit_generator.state = rng_state
     lanes.episodes_begun[:] = meta["episodes_begun"]
+    say(f"resumed    {used}")
     if meta["at_episode_end"]:
         # The episodes that begin here are already counted, and their first rows written: do both again.
         lanes.episodes_begun -= 1
         replay.counts -= 1
     else:
         replay.mark_truncated()
-        say("the checkpoint lies within an episode: that one is cut off and another begun")
+        say("           it lies within an episode: that one is cut off and another begun")
     replay.append(lanes.start())
     directory.write_config(config)
-    say(f"resumed    {used}")
-    return fresh, meta["wall_s"]
-
-
-def _no_logger() -> Any:
-    """Stands in until the checkpoint says where the log files are to be cut."""
-    return None
+    return trainer, meta["wall_s"]
 
 
 def _save(trainer: Trainer, directory: RunDirectory, seconds: float) -> None:

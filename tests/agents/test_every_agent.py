@@ -68,7 +68,7 @@ def run(agent: AbstractAgent, state: PyTree, batches: Batch, key=KEY, first: int
     packed, metrics, finite = compiled.update(
         agent, compiled.pack(jax.tree.map(jnp.copy, state)), batches, key, jnp.int32(first)
     )
-    return compiled.unpack(agent, packed), metrics, bool(finite)
+    return compiled.unpack(agent, packed), metrics, bool(finite.all())
 
 
 def trained_parts(state: PyTree) -> dict[str, PyTree]:

@@ -152,7 +152,7 @@ def test_nan_from_the_environment_stops_the_run_and_is_named(tmp_path: Path, fau
     assert checkpoints_are_finite(tmp_path / "run")
 
 
-def test_nan_in_an_update_stops_before_the_next_one_and_names_the_tensors(tmp_path: Path) -> None:
+def test_nan_in_an_update_stops_before_the_next_round_and_names_the_tensors(tmp_path: Path) -> None:
     """A reward that overflows the loss is drawn sooner or later; from that update on nothing is learned."""
     config = tiny(task="faulty", eval_every=0, total_steps=2000)
     with pytest.raises(NonFiniteError) as error:
@@ -160,7 +160,7 @@ def test_nan_in_an_update_stops_before_the_next_one_and_names_the_tensors(tmp_pa
     assert "train/critic_loss" in str(error.value)
     updates = int(str(error.value).split("at update ")[1].split(",")[0])
     steps = int(str(error.value).split("env step ")[1].split(";")[0])
-    assert updates == steps - 100  # no update followed the bad one
+    assert 0 <= (steps - 100) - updates < 4  # the bad update is of the last round; none followed
     assert checkpoints_are_finite(tmp_path / "run")
 
 
