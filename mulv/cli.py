@@ -1,6 +1,7 @@
 """The command `mulv`."""
 
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -32,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(error, EnvironmentFault) and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
         code = _fail(str(error))
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -114,16 +118,15 @@ def _envs(arguments: list[str]) -> int:
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    print(f"{'task':22}{'observation':>12}{'actions':>9}{'horizon':>9}  {'kept':32}Gymnasium id")
+    row = "{:20}{:>12}{:>9}{:>9}  {:29}{}"
+    print(row.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation"))
     for task in TASKS.values():
         env = make_env(task.name)
         spec = env_spec(env)
         env.close()
         kept = "all" if task.keep is None else _kept(task.keep)
-        print(
-            f"{task.name:22}{spec.obs_dim:12d}{spec.act_dim:9d}{task.horizon:9d}  "
-            f"{kept + ' of ' + task.id:32}{gymnasium_id(task)}"
-        )
+        sizes = (spec.obs_dim, spec.act_dim, task.horizon)
+        print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
     print("\nAlso any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
     return 0
 

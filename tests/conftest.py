@@ -1,9 +1,11 @@
-"""Shared settings: mulv before JAX (it sets XLA's flags), a compilation cache, strict promotion of ranks."""
+"""Shared settings: a compilation cache, strict promotion of ranks, a disk small enough to fill."""
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
-import mulv  # noqa: F401  isort: skip
 import jax
+import pytest
 from hypothesis import HealthCheck, settings
 
 CACHE = Path(__file__).parents[1] / ".cache" / "jax"
@@ -13,3 +15,15 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 settings.register_profile("mulv", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("mulv")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
+    if subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)

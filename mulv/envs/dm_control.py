@@ -1,10 +1,14 @@
 """dm_control's suite as Gymnasium environments with vector observations."""
 
+import warnings
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from dm_control import suite
+
+with warnings.catch_warnings():  # it tries a windowing library, which complains where there is no display
+    warnings.simplefilter("ignore")
+    from dm_control import suite
 
 
 def suite_tasks() -> list[str]:

@@ -39,6 +39,7 @@ class Progress:
     def evaluated(self, evaluation: Evaluation) -> None:
         """An evaluation is done."""
         self._shown["eval"] = f"{np.mean(evaluation.returns):.0f}"
+        self._bar.set_postfix(self._shown, refresh=True)
 
     def close(self) -> None:
         """Leave the bar as it is."""

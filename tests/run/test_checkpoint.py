@@ -3,7 +3,6 @@
 import hashlib
 import os
 import pickle
-import subprocess
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -130,20 +129,6 @@ def test_leftovers_of_a_killed_writer_are_not_checkpoints(two: Path) -> None:
     assert checkpoint.load_latest(two, STATE)[1] == {"step": 200}
     checkpoint.remove_leftovers(two)
     assert not leftover.exists()
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Path:
-    """A real file system of one megabyte; where mounting is not allowed, a file size limit would not do."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a small file system needs root")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_full_disk_leaves_the_previous_checkpoint_intact(small_disk: Path) -> None:

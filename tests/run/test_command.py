@@ -1,5 +1,6 @@
 """The command line, as a person and as an operating system meet it."""
 
+import contextlib
 import shutil
 import signal
 import subprocess
@@ -136,3 +137,23 @@ def test_envs_lists_every_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_.value.code == 0
     listed = {line.split()[0] for line in capsys.readouterr().out.splitlines() if line}
     assert set(TASKS) <= listed
+
+
+def test_a_disk_that_fills_up_ends_the_run_and_it_resumes_once_there_is_space(
+    small_disk: Path,
+) -> None:
+    process = start("train", *TINY_FLAGS, "--total-steps", "3000", "--out", small_disk)
+    run = small_disk / "Pendulum-P" / "sac" / "seed-0"
+    wait_for("checkpoints/0000000200", run, process)
+    ballast = small_disk / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+    assert shutil.disk_usage(small_disk).free == 0
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "mulv: error: the disk is full" in error
+    ballast.unlink()
+    resumed = finish("train", "--resume", run, "--no-progress")
+    assert resumed.returncode == 0, resumed.stderr
+    assert (run / "checkpoints" / "0000003000").is_dir()
