@@ -11,7 +11,8 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from mulv.agents import ALGORITHMS, algorithm, preset
+from mulv.agents import ALGORITHMS, algorithm
+from mulv.agents import preset as named_preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 from mulv.core.window import AbstractMemory
@@ -33,8 +34,8 @@ class Learner:
 
     algo: ClassVar[str]
 
-    def __init__(self, env: str | gym.Env, *, preset_name: str = "default", seed: int = 0, **options: Any):
-        agent = preset(self.algo, preset_name)
+    def __init__(self, env: str | gym.Env, *, preset: str = "default", seed: int = 0, **options: Any):
+        agent = named_preset(self.algo, preset)
         agent_options = {name: options.pop(name) for name in list(options) if hasattr(agent, name)}
         fields = RunConfig.__dataclass_fields__
         for name in options:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
+import jax
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
@@ -61,7 +62,7 @@ class Evaluator:
         lanes = self._fresh_lanes(number)
         first: dict[int, Episode] = {}
         memory = compiled.init_memory(agent, self._episodes)
-        key, step = seeding.key(self._seed, Stream.EVAL_ACT), number << 20
+        key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
         lanes.start()
         while len(first) < self._episodes:
             if should_stop():

@@ -1,4 +1,4 @@
-"""Slow: agents learn what they should, and do not learn what they cannot."""
+"""Agents learn what they should, and do not learn what they cannot."""
 
 import gymnasium as gym
 import numpy as np
@@ -44,13 +44,11 @@ def final_return(algo: str, delay: int, window: int) -> float:
     return float(np.mean(evaluate_policy(agent, lambda: Echo(delay), episodes=20).returns)) / 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_a_trivial_environment_is_learned(algo: str) -> None:
     assert final_return(algo, delay=0, window=1) > -0.02
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_memory_is_learned_with_a_window_that_holds_it_and_not_without(algo: str) -> None:
     assert final_return(algo, delay=1, window=2) > -0.05
