@@ -1,32 +1,62 @@
-"""Learning curves as a picture."""
+"""Learning curves as pictures."""
 
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-def learning_curve(result: dict[str, Any], path: Path) -> Path:
-    """Mean return of each evaluation against environment steps, with every episode as a dot."""
-    import matplotlib
+Result = dict[str, Any]  # a result line
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
 
-    steps = np.asarray(result["eval_env_steps"])
-    returns = np.asarray(result["eval_returns"])
-    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+def learning_curve(result: Result, path: Path) -> Path:
+    """One run: the mean return of each evaluation, with every episode as a dot."""
+    steps, returns = np.asarray(result["eval_env_steps"]), np.asarray(result["eval_returns"])
+    figure, axes = _axes()
     axes.plot(np.repeat(steps, returns.shape[1]), returns.ravel(), ".", color="C0", alpha=0.25, markersize=4)
     axes.plot(steps, returns.mean(axis=1), color="C0", linewidth=2)
-    axes.set_xlabel("environment steps")
-    axes.set_ylabel("return")
-    axes.set_title(
+    return _save(
+        figure,
+        axes,
         f"{result['task']}, {result['method']}, seed {result['seed']}: "
         f"{result['final_mean']:.0f} at {result['env_steps']:,} steps",
-        fontsize=11,
+        path,
     )
+
+
+def compare(results: list[Result], title: str, path: Path) -> Path:
+    """Several methods on one task: a thin line a seed, a thick one for their mean."""
+    by_method: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_method[result["method"]].append(result)
+    figure, axes = _axes()
+    for number, (method, runs) in enumerate(by_method.items()):
+        means = np.asarray([np.mean(run["eval_returns"], axis=1) for run in runs])
+        steps, colour = runs[0]["eval_env_steps"], f"C{number}"
+        axes.plot(steps, means.T, color=colour, alpha=0.35, linewidth=0.8)
+        seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
+        axes.plot(steps, means.mean(axis=0), color=colour, linewidth=2.2, label=f"{method} ({seeds})")
+    axes.legend(frameon=False)
+    return _save(figure, axes, title, path)
+
+
+def _axes() -> tuple[Figure, Axes]:
+    figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel("return of evaluation")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Figure, axes: Axes, title: str, path: Path) -> Path:
+    axes.set_title(title, fontsize=11)
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path
