@@ -46,7 +46,9 @@ def jobs() -> Iterator[Job]:
     for seed in range(4):
         for window in (4, 1):
             method = "sac" if window == 4 else "sac/window-1"
-            options = ("--window", str(window), "--total-steps", "20000")
+            # Plain networks and α = 1 at the start: the textbook's SAC, so that memory is all that differs.
+            plain = ("--trunk.kind", "mlp", "--initial-temperature", "1.0")
+            options = ("--window", str(window), "--total-steps", "20000", *plain)
             yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
     yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--total-steps", "30000"))
 

@@ -29,7 +29,7 @@ class SACConfig(AgentConfig):
 
     tau: float = 0.005
     """Step of the target critic towards the critic, per update."""
-    initial_temperature: float = 1.0
+    initial_temperature: float = 0.1
     """Entropy weight α at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
     """Entropy that α is tuned to, per action dimension."""
@@ -44,7 +44,9 @@ class SACConfig(AgentConfig):
 
 PRESETS = {
     "default": SACConfig(),
-    "paper": SACConfig(window=4, normalise_observations=False, trunk=TrunkConfig("mlp", 256, 2)),
+    "paper": SACConfig(
+        window=4, normalise_observations=False, initial_temperature=1.0, trunk=TrunkConfig("mlp", 256, 2)
+    ),
 }
 
 

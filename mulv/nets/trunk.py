@@ -66,7 +66,7 @@ class ResidualBlock(eqx.Module):
 class TrunkConfig:
     """Size and kind of the shared body."""
 
-    kind: Literal["mlp", "layernorm", "residual"] = "mlp"
+    kind: Literal["mlp", "layernorm", "residual"] = "layernorm"
     """mlp: Linear, ReLU. layernorm: Linear, LayerNorm, ReLU. residual: LayerNorm residual blocks."""
     width: int = 256
     depth: int = 2
