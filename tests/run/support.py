@@ -16,7 +16,7 @@ from mulv.nets.trunk import TrunkConfig
 from mulv.run import checkpoint
 from mulv.run.config import RunConfig
 
-TINY_AGENT = SACConfig(window=2, batch_size=8, trunk=TrunkConfig("mlp", 16, 1))
+TINY_AGENT = SACConfig(window=2, batch_size=8, trunk=TrunkConfig(width=16, depth=1))
 ROOT = Path(__file__).parents[2]
 
 
