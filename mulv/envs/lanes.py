@@ -28,7 +28,7 @@ class Episode(NamedTuple):
 
 
 class QuietVectorEnv(SyncVectorEnv):
-    """Gymnasium's, without stacking what a simulator says of itself at every step: a third of its time."""
+    """Gymnasium's, without stacking what a simulator says of itself at every step."""
 
     def _add_info(
         self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int

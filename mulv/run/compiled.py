@@ -1,7 +1,7 @@
 """The compiled functions of a run. Equal agents share them, because the agent is a static argument.
 
 Between calls a state is packed: a plain tuple of its arrays. JAX takes a tuple apart in C++, but an Equinox
-module in Python, which for SAC's state cost 2 ms a call, a quarter of an update.
+module in Python, which is slow for the many modules of a state and its optimisers.
 """
 
 from functools import cache, partial
