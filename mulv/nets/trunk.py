@@ -13,7 +13,7 @@ from mulv.core.types import Window
 
 
 class Linear(eqx.Module):
-    """x W + b with W stored (in, out): under vmap that is one plain matrix product, with nothing to transpose."""
+    """x W + b with W stored (in, out): under vmap one plain matrix product, with nothing to transpose."""
 
     weight: Float[Array, "in out"]
     bias: Float[Array, "out"]
