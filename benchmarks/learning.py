@@ -51,6 +51,11 @@ def jobs() -> Iterator[Job]:
             options = ("--window", str(window), "--total-steps", "20000", *plain)
             yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
     yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--total-steps", "30000"))
+    for seed in range(3):
+        for task in ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P"):
+            steps = "15000" if task == "Pendulum-P" else "30000"
+            options = ("--algo", "sac", "--window", "3", "--n-step", "3", "--total-steps", steps)
+            yield Job("positions-30k", "sac", task, seed, options)
 
 
 def run(job: Job, cores: "SimpleQueue[int]") -> str:
