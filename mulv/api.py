@@ -144,13 +144,19 @@ class Learner:
             self._directory = None
 
 
+class MuLV(Learner):
+    """µLV-Rep: a latent variable representation of the window, and a critic that is linear in it."""
+
+    algo = "mulv"
+
+
 class SAC(Learner):
     """SAC-MLP: soft actor-critic on the concatenated window."""
 
     algo = "sac"
 
 
-_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (SAC,)}
+_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC)}
 assert _LEARNERS.keys() == ALGORITHMS.keys()
 
 

@@ -3,6 +3,9 @@
 from typing import Any, NamedTuple
 
 from mulv.agents.base import AbstractAgent, AgentConfig
+from mulv.agents.mulv.agent import MuLV
+from mulv.agents.mulv.config import PRESETS as MULV_PRESETS
+from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.sac import PRESETS as SAC_PRESETS
 from mulv.agents.sac import SAC, SACConfig
 from mulv.core.names import lookup
@@ -18,7 +21,10 @@ class Algorithm(NamedTuple):
     presets: dict[str, Any]
 
 
-ALGORITHMS = {"sac": Algorithm(SAC, SACConfig, SAC_PRESETS)}
+ALGORITHMS = {
+    "mulv": Algorithm(MuLV, MuLVConfig, MULV_PRESETS),
+    "sac": Algorithm(SAC, SACConfig, SAC_PRESETS),
+}
 
 
 def algorithm(name: str) -> Algorithm:

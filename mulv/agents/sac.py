@@ -14,12 +14,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractAgent, AgentConfig, reward_scale, whiten
 from mulv.core.errors import MulvError
-from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
 from mulv.core.window import WindowMemory
+from mulv.nets.policy import Actor, act_on
 from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
 
 
@@ -50,22 +50,6 @@ PRESETS = {
 }
 
 
-class Actor(eqx.Module):
-    """π(a | x_h): a tanh-Gaussian."""
-
-    trunk: Trunk
-    head: Linear
-
-    def __init__(self, in_dim: int, act_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
-        trunk_key, head_key = jax.random.split(key)
-        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
-        self.head = Linear(trunk.width, 2 * act_dim, key=head_key, scale=0.01)
-
-    def __call__(self, x_h: Window) -> TanhNormal:
-        mean, log_std = jnp.split(self.head(self.trunk(flatten_window(x_h))), 2)
-        return TanhNormal(mean, jnp.clip(log_std, -10.0, 2.0))
-
-
 class Critic(eqx.Module):
     """Q(x_h, a_h)."""
 
@@ -87,13 +71,6 @@ def q_values(critics: Critic, x_h: Window, a_h: Float[Array, "batch act"]) -> Fl
     The ensemble is the outer axis: the other way round XLA transposes every activation.
     """
     return eqx.filter_vmap(lambda critic: jax.vmap(critic)(x_h, a_h))(critics)
-
-
-def act_on(
-    actor: Actor, x_h: Window, noise: Float[Array, "batch act"]
-) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
-    """Actions of a whole batch and their log densities."""
-    return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x_h, noise)
 
 
 class SACState(NamedTuple):

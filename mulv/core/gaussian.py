@@ -1,4 +1,4 @@
-"""Distributions over vectors: the tanh-squashed Gaussian that policies use."""
+"""Gaussians over vectors: of latents, and squashed by tanh for policies."""
 
 import equinox as eqx
 import jax
@@ -6,6 +6,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 HALF_LOG_2PI = 0.5 * jnp.log(2 * jnp.pi).item()
+
+
+class DiagonalNormal(eqx.Module):
+    """N(mean, diag(std)²)."""
+
+    mean: Float[Array, "latent"]
+    std: Float[Array, "latent"]
+
+    def sample(self, noise: Float[Array, "latent"]) -> Float[Array, "latent"]:
+        """The point that standard normal `noise` maps to."""
+        return self.mean + self.std * noise
+
+    def kl(self, other: "DiagonalNormal") -> Float[Array, "latent"]:
+        """KL(self ‖ other), a term a dimension."""
+        ratio = self.std / other.std
+        distance = (self.mean - other.mean) / other.std
+        return 0.5 * (jnp.square(ratio) + jnp.square(distance) - 1) - jnp.log(ratio)
 
 
 class TanhNormal(eqx.Module):

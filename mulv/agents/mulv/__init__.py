@@ -1,0 +1,1 @@
+"""µLV-Rep: the paper's method."""

@@ -1,0 +1,92 @@
+"""Hyperparameters of µLV-Rep, and their named values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mulv.agents.base import AgentConfig
+from mulv.core.errors import MulvError
+from mulv.core.features import Family
+
+
+@dataclass(frozen=True)
+class MuLVConfig(AgentConfig):
+    """Hyperparameters of µLV-Rep."""
+
+    window: int = 3
+    """L: observations in the window x_h."""
+    n_step: int = 3
+    """Rewards summed before the critic bootstraps: the L-step backup."""
+    tau: float = 0.005
+    """Step of the target networks towards the trained ones, per update."""
+
+    latent: Literal["gaussian", "categorical"] = "gaussian"
+    """What z is: a Gaussian vector, or one of finitely many values."""
+    latent_dim: int = 128
+    """Dimension of z, or how many values it has."""
+    future: int = 1
+    """l: steps after x_h that z must explain."""
+    kl_weight: float = 0.1
+    """Weight of KL(q ‖ p); 1 is the ELBO."""
+    kl_balance: float | None = None
+    """Share of the KL's gradient that moves p towards q, the rest moves q towards p. Default: plain KL."""
+    free_nats: float = 0.0
+    """KL below which it is not pressed further."""
+    representation_updates: int = 1
+    """Gradient steps on the ELBO per update, each on a batch of its own."""
+    critic_trains_representation: bool = True
+    """Let the critic's gradient into p(z | x, a); otherwise the critic stands on its moving average."""
+
+    critic: Literal["closed_form", "monte_carlo", "deep"] = "closed_form"
+    """E_{z~p}[w(z)] exactly, over samples of z, or over samples with nonlinear layers after it."""
+    family: Family = "fourier"
+    """Random features that w is linear in."""
+    features: int = 512
+    """M: how many."""
+    lengthscale: float = 1.0
+    """Kernel width of the features, in units of the latent dimension's square root."""
+    train_frequencies: bool = True
+    """Train ω with the critic instead of leaving it as drawn."""
+    noise_samples: int = 20
+    """Samples of z, for the critics that sample."""
+    solver: Literal["sgd", "ridge"] = "sgd"
+    """Least squares policy evaluation: gradient steps on w, or a ridge solve over the batch."""
+    ridge: float = 1e-3
+    """λ of the ridge solve, relative to the batch's mean of ‖φ‖²."""
+
+    initial_temperature: float = 0.1
+    """Entropy weight α at the start; it is tuned from there."""
+    target_entropy_per_action: float = -1.0
+    """Entropy that α is tuned to, per continuous action dimension."""
+    discrete_policy: Literal["soft", "greedy"] = "soft"
+    """Where actions are discrete: softmax of Q/α, or its maximum."""
+    discrete_entropy: float = 0.1
+    """Entropy that α is tuned to, as a share of the uniform policy's."""
+    exploration_rate: float = 0.1
+    """Share of random actions while learning, for the greedy policy."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("latent_dim", "future", "features", "noise_samples", "representation_updates"):
+            if getattr(self, name) < 1:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("lengthscale", "ridge", "initial_temperature"):
+            if not getattr(self, name) > 0:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must be positive")
+        for name in ("kl_weight", "free_nats"):
+            if not getattr(self, name) >= 0:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
+        if not 0 < self.tau <= 1:
+            raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
+        for name in ("kl_balance", "discrete_entropy", "exploration_rate"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise MulvError(f"{name} is {value}; it must lie in [0, 1]")
+        if self.solver == "ridge" and self.critic == "deep":
+            raise MulvError("the deep critic is not linear in w, so it has no ridge solve; use --solver sgd")
+        if self.latent == "categorical" and self.critic != "closed_form":
+            raise MulvError("a categorical latent is enumerated exactly; it goes with --critic closed_form")
+
+
+PRESETS = {
+    "default": MuLVConfig(),
+}

@@ -1,0 +1,134 @@
+"""The critic Q(x, a) = ⟨φ(x, a), w⟩, least squares policy evaluation, and maximisation over actions."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.representation import Latent
+from mulv.core.categorical import Categorical
+from mulv.core.features import RandomFeatures
+from mulv.core.gaussian import DiagonalNormal
+from mulv.nets.trunk import Linear
+
+
+class ClosedForm(eqx.Module):
+    """φ = E_{z~p}[ψ(z)], exactly."""
+
+    psi: RandomFeatures
+    trained: bool = eqx.field(static=True)
+
+    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
+        self.psi = draw_features(config, key)
+        self.trained = config.train_frequencies
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        return frozen_unless(self.trained, self.psi).mean(p)
+
+
+class MonteCarlo(eqx.Module):
+    """φ ≈ the mean of ψ over samples of z, made from the same noise for every window."""
+
+    psi: RandomFeatures
+    noise: Float[Array, "sample latent"]
+    trained: bool = eqx.field(static=True)
+
+    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
+        psi_key, noise_key = jax.random.split(key)
+        self.psi = draw_features(config, psi_key)
+        self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
+        self.trained = config.train_frequencies
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jnp.mean(jax.vmap(frozen_unless(self.trained, self.psi).at)(z), axis=0)
+
+
+class Deep(eqx.Module):
+    """The published architecture: a layer averaged over samples of z, then another. Not linear in p."""
+
+    first: Linear
+    second: Linear
+    noise: Float[Array, "sample latent"]
+
+    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
+        first_key, second_key, noise_key = jax.random.split(key, 3)
+        width = config.trunk.width
+        self.first = Linear(config.latent_dim, width, key=first_key)
+        self.second = Linear(width, width, key=second_key)
+        self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
+
+
+class Enumerated(eqx.Module):
+    """A finite latent: φ(x, a) is the vector p(· | x, a) itself."""
+
+    def __call__(self, p: Categorical) -> Float[Array, "feature"]:
+        return p.mean
+
+
+def draw_features(config: MuLVConfig, key: PRNGKeyArray) -> RandomFeatures:
+    """ω and b, with a kernel as wide as the distance between latents of unit variance."""
+    lengthscale = config.lengthscale * config.latent_dim**0.5
+    return RandomFeatures(config.latent_dim, config.features, config.family, lengthscale, key=key)
+
+
+def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
+    """Features as drawn, or open to the critic's gradient."""
+    return psi if trained else jax.lax.stop_gradient(psi)
+
+
+class Critic(eqx.Module):
+    """Two heads, linear in one φ. `weights` holds w/√M, so that Adam moves Q as fast as any layer's output."""
+
+    embedding: ClosedForm | MonteCarlo | Deep | Enumerated
+    weights: Float[Array, "feature head"]
+
+    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray, heads: int = 2):
+        embedding_key, weight_key = jax.random.split(key)
+        if config.latent == "categorical":
+            self.embedding, features = Enumerated(), config.latent_dim
+        else:
+            kinds = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
+            self.embedding = kinds[config.critic](config, key=embedding_key)
+            features = config.trunk.width if config.critic == "deep" else config.features
+        self.weights = jax.random.normal(weight_key, (features, heads)) / features**0.5
+
+    def phi(self, p: Latent) -> Float[Array, "feature"]:
+        """φ(x, a), from p(z | x, a)."""
+        return self.embedding(p)  # type: ignore[arg-type]  # which goes with which, the configuration checks
+
+    @property
+    def w(self) -> Float[Array, "feature head"]:
+        """w of each head."""
+        gain = 1.0 if isinstance(self.embedding, Deep) else self.weights.shape[0] ** 0.5
+        return gain * self.weights
+
+    def with_w(self, w: Float[Array, "feature head"]) -> "Critic":
+        """The same features under other weights."""
+        return eqx.tree_at(lambda c: c.weights, self, w * self.weights.shape[0] ** -0.5)
+
+
+def least_squares(
+    phi: Float[Array, "batch feature"], targets: Float[Array, "batch"], ridge: float
+) -> Float[Array, "feature"]:
+    """argmin_w mean (⟨φ, w⟩ − target)² + λ‖w‖² (eq. lspe), with λ relative to the mean of ‖φ‖²."""
+    batch, features = phi.shape
+    gram = phi.T @ phi / batch
+    penalty = ridge * jnp.trace(gram) * jnp.eye(features)
+    return jax.scipy.linalg.solve(gram + penalty, phi.T @ targets / batch, assume_a="pos")
+
+
+def maximise(
+    q: Float[Array, "act"], temperature: Float[Array, ""], policy: Literal["soft", "greedy"]
+) -> tuple[Float[Array, ""], Float[Array, "act"]]:
+    """The value of a finite choice, and how likely each action is."""
+    if policy == "greedy":
+        return jnp.max(q), jax.nn.one_hot(jnp.argmax(q), q.shape[-1])
+    return temperature * jax.nn.logsumexp(q / temperature), jax.nn.softmax(q / temperature)

@@ -1,0 +1,170 @@
+"""The representation p(z | x_h, a_h) and what it is learned with: posterior, latent transition, decoders, ELBO."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.core.categorical import Categorical
+from mulv.core.gaussian import DiagonalNormal
+from mulv.core.spec import EnvSpec
+from mulv.core.types import Future, Window
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
+
+Latent = DiagonalNormal | Categorical
+LOG_STD_RANGE = (-5.0, 1.0)
+
+
+class LatentNet(eqx.Module):
+    """A distribution over z from a vector."""
+
+    trunk: Trunk
+    head: Linear
+    categorical: bool = eqx.field(static=True)
+
+    def __init__(self, in_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
+        trunk_key, head_key = jax.random.split(key)
+        self.categorical = config.latent == "categorical"
+        self.trunk = Trunk(in_dim, config.trunk, key=trunk_key)
+        numbers = 1 if self.categorical else 2
+        self.head = Linear(config.trunk.width, numbers * config.latent_dim, key=head_key)
+
+    def __call__(self, x: Float[Array, "in"]) -> Latent:
+        out = self.head(self.trunk(x))
+        if self.categorical:
+            return Categorical(out)
+        mean, log_std = jnp.split(out, 2)
+        low, high = LOG_STD_RANGE
+        return DiagonalNormal(mean, jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)))
+
+
+class Transition(eqx.Module):
+    """P(z' | z, a), as a map."""
+
+    trunk: Trunk
+    head: Linear
+    categorical: bool = eqx.field(static=True)
+
+    def __init__(self, act_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
+        trunk_key, head_key = jax.random.split(key)
+        self.categorical = config.latent == "categorical"
+        self.trunk = Trunk(config.latent_dim + act_dim, one_layer(config), key=trunk_key)
+        self.head = Linear(config.trunk.width, config.latent_dim, key=head_key)
+
+    def __call__(self, z: Float[Array, "latent"], a: Float[Array, "act"]) -> Float[Array, "latent"]:
+        change = self.head(self.trunk(jnp.concatenate([z, a])))
+        return jax.nn.softmax(change) if self.categorical else z + change
+
+
+class Decoder(eqx.Module):
+    """Means of p(o_{h+1} | z) and p(r_h | z)."""
+
+    trunk: Trunk
+    obs_head: Linear
+    reward_head: Linear
+
+    def __init__(self, obs_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
+        trunk_key, obs_key, reward_key = jax.random.split(key, 3)
+        self.trunk = Trunk(config.latent_dim, one_layer(config), key=trunk_key)
+        self.obs_head = Linear(config.trunk.width, obs_dim, key=obs_key)
+        self.reward_head = Linear(config.trunk.width, 1, key=reward_key)
+
+    def __call__(self, z: Float[Array, "latent"]) -> tuple[Float[Array, "obs"], Float[Array, ""]]:
+        hidden = self.trunk(z)
+        return self.obs_head(hidden), self.reward_head(hidden)[0]
+
+
+def one_layer(config: MuLVConfig) -> TrunkConfig:
+    """z is already a good description: a single layer reads it."""
+    return TrunkConfig(config.trunk.kind, config.trunk.width, 1)
+
+
+class Explanation(NamedTuple):
+    """The terms of one window's negative ELBO."""
+
+    obs: Float[Array, "steps"]  # −log p(o_{h+i+1} | z), up to a constant
+    reward: Float[Array, "steps"]  # −log p(r_{h+i} | z)
+    kl: Float[Array, "latent"]  # KL(q ‖ p), a term a dimension
+
+
+class Representation(eqx.Module):
+    """p(z | x_h, a_h), q(z | x_h, a_h, o⁺), and the decoder of l future steps (eq. obs_dynamics).
+
+    Decoders are Gaussians of unit variance around their means, on whitened observations and rewards of unit
+    mean square; the latent transition is a map, so that the likelihood of l steps given z is exact.
+    """
+
+    prior: LatentNet
+    posterior: LatentNet
+    decoder: Decoder
+    transition: Transition | None  # None where z explains one step only
+
+    def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
+        prior_key, posterior_key, decoder_key, transition_key = jax.random.split(key, 4)
+        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window) + spec.act_dim
+        self.prior = LatentNet(in_dim, config, key=prior_key)
+        self.posterior = LatentNet(in_dim + config.future * (spec.obs_dim + 1), config, key=posterior_key)
+        self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
+        self.transition = Transition(spec.act_dim, config, key=transition_key) if config.future > 1 else None
+
+    def p(self, x_h: Window, a_h: Float[Array, "act"]) -> Latent:
+        """p(z | x_h, a_h): the representation."""
+        return self.prior(jnp.concatenate([flatten_window(x_h), a_h]))
+
+    def q(self, x_h: Window, a_h: Float[Array, "act"], future: Future) -> Latent:
+        """q(z | x_h, a_h, o_{h+1:h+l}): what z was, knowing what came."""
+        came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
+        return self.posterior(jnp.concatenate([flatten_window(x_h), a_h, *came]))
+
+    def predict(
+        self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
+    ) -> tuple[Float[Array, "steps obs"], Float[Array, "steps"]]:
+        """The observations and rewards that z leads to; `actions[0]` is a_h, which z has already taken in."""
+        obs, rewards = [], []
+        for i in range(actions.shape[0]):
+            if i > 0:
+                assert self.transition is not None
+                z = self.transition(z, actions[i])
+            o, r = self.decoder(z)
+            obs.append(o)
+            rewards.append(r)
+        return jnp.stack(obs), jnp.stack(rewards)
+
+
+def explain(
+    model: Representation,
+    p: Latent,
+    x_h: Window,
+    a_h: Float[Array, "act"],
+    future: Future,
+    noise: Float[Array, "latent"],
+    kl_balance: float | None,
+) -> Explanation:
+    """How well z ~ q explains the l steps that followed x_h (eq. elbo); `p` is `model.p(x_h, a_h)`."""
+    q = model.q(x_h, a_h, future)
+    obs, rewards = model.predict(q.sample(noise), future.actions)
+    obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
+    reward_error = 0.5 * jnp.square(future.rewards - rewards)
+    if kl_balance is None:
+        kl = q.kl(p)
+    else:  # the same value; only who moves towards whom differs
+        still = jax.lax.stop_gradient
+        kl = kl_balance * still(q).kl(p) + (1 - kl_balance) * q.kl(still(p))
+    return Explanation(
+        jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl
+    )
+
+
+def negative_elbo(terms: Explanation, config: MuLVConfig) -> Float[Array, ""]:
+    """−log p(o⁺, r | z) + β KL(q ‖ p): sums over steps and dimensions."""
+    kl = jnp.maximum(jnp.sum(terms.kl), config.free_nats)
+    return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.kl_weight * kl
+
+
+def latent_noise(config: MuLVConfig, batch: int, key: PRNGKeyArray) -> Float[Array, "batch latent"]:
+    """What samples of z are made from."""
+    draw = jax.random.gumbel if config.latent == "categorical" else jax.random.normal
+    return draw(key, (batch, config.latent_dim))

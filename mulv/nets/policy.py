@@ -1,0 +1,33 @@
+"""The policy network that every actor-critic here shares."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.core.gaussian import TanhNormal
+from mulv.core.types import Window
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flatten_window
+
+
+class Actor(eqx.Module):
+    """π(a | x_h): a tanh-Gaussian."""
+
+    trunk: Trunk
+    head: Linear
+
+    def __init__(self, in_dim: int, act_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
+        trunk_key, head_key = jax.random.split(key)
+        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
+        self.head = Linear(trunk.width, 2 * act_dim, key=head_key, scale=0.01)
+
+    def __call__(self, x_h: Window) -> TanhNormal:
+        mean, log_std = jnp.split(self.head(self.trunk(flatten_window(x_h))), 2)
+        return TanhNormal(mean, jnp.clip(log_std, -10.0, 2.0))
+
+
+def act_on(
+    actor: Actor, x_h: Window, noise: Float[Array, "batch act"]
+) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
+    """Actions of a whole batch and their log densities."""
+    return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x_h, noise)
