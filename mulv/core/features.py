@@ -25,8 +25,8 @@ Family = Literal["fourier", "relu", "erf"]
 # cos(r) on [−π, π] as a polynomial in r², to 1e-6.
 _COSINE = np.polynomial.Chebyshev.interpolate(lambda t: np.cos(np.sqrt(t)), 8, domain=[0.0, np.pi**2])
 _COEFFICIENTS = [float(c) for c in _COSINE.convert(kind=np.polynomial.Polynomial).coef]
-_TWO_PI = float(np.float32(2 * np.pi))
-_TWO_PI_REST = 2 * np.pi - _TWO_PI  # what float32 drops of 2π
+_TWO_PI = 6.28125  # of few bits, so that whole multiples of it are exact in float32
+_TWO_PI_REST = 2 * np.pi - _TWO_PI
 
 
 @jax.custom_jvp

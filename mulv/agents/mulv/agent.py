@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractAgent, reward_scale, whiten
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.planning import Critic, least_squares, maximise
+from mulv.agents.mulv.planning import HEADS, Critic, least_squares, maximise
 from mulv.agents.mulv.representation import Latent, Representation, explain, latent_noise, negative_elbo
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import RunningMoments
@@ -46,8 +46,7 @@ class Model(NamedTuple):
 
     def q(self, x: Window, a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
         """Q(x, a) = ⟨φ(x, a), w⟩ of a batch."""
-        phi = jax.vmap(lambda x, a: self.critic.phi(self.representation.p(x, a)))(x, a)
-        return phi @ self.critic.w
+        return jax.vmap(lambda x, a: self.critic.values(self.critic.phi(self.representation.p(x, a))))(x, a)
 
 
 @dataclass(frozen=True)
@@ -200,10 +199,11 @@ class MuLV(AbstractAgent):
             )
             elbo = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
             phi = jax.vmap(critic.phi)(p if elsewhere is None else elsewhere)
-            w = jax.lax.stop_gradient(self._solve(phi, targets)) if c.solver == "ridge" else critic.w
-            values = phi @ w
+            if c.solver == "ridge":
+                critic = critic.with_w(jax.lax.stop_gradient(self._solve(phi, targets)))
+            values = jax.vmap(critic.values)(phi)
             critic_loss = jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
-            return elbo + critic_loss, (terms, elbo, critic_loss, jnp.mean(values), w)
+            return elbo + critic_loss, (terms, elbo, critic_loss, jnp.mean(values), critic.w)
 
         (_, aux), (representation_gradient, critic_gradient) = eqx.filter_value_and_grad(loss, has_aux=True)(
             (state.representation.params, state.critic.params)
@@ -229,8 +229,7 @@ class MuLV(AbstractAgent):
         self, phi: Float[Array, "batch feature"], targets: Float[Array, "batch"]
     ) -> Float[Array, "feature head"]:
         """Ridge solutions on as many parts of the batch as there are heads, so that the heads differ."""
-        parts = 2
-        phi, targets = (v[: v.shape[0] // parts * parts].reshape(parts, -1, *v.shape[1:]) for v in (phi, targets))
+        phi, targets = (v[: v.shape[0] // HEADS * HEADS].reshape(HEADS, -1, *v.shape[1:]) for v in (phi, targets))
         return jax.vmap(lambda p, t: least_squares(p, t, self.config.ridge), out_axes=1)(phi, targets)
 
     def _fit_representation(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> MuLVState:

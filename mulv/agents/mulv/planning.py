@@ -14,6 +14,8 @@ from mulv.core.features import RandomFeatures
 from mulv.core.gaussian import DiagonalNormal
 from mulv.nets.trunk import Linear
 
+HEADS = 2  # the lower of two values is what targets and policies believe
+
 
 class ClosedForm(eqx.Module):
     """φ = E_{z~p}[ψ(z)], exactly."""
@@ -48,22 +50,31 @@ class MonteCarlo(eqx.Module):
 
 
 class Deep(eqx.Module):
-    """The published architecture: a layer averaged over samples of z, then another. Not linear in p."""
+    """The published architecture: a layer averaged over samples of z, then another, for each head its own.
 
-    first: Linear
+    Its values are not linear in p(z | x, a).
+    """
+
+    first: Linear  # stacked along their leaves' first axis, one a head
     second: Linear
     noise: Float[Array, "sample latent"]
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         first_key, second_key, noise_key = jax.random.split(key, 3)
         width = config.trunk.width
-        self.first = Linear(config.latent_dim, width, key=first_key)
-        self.second = Linear(width, width, key=second_key)
+        self.first, self.second = (
+            eqx.filter_vmap(lambda k, size=size: Linear(size, width, key=k))(jax.random.split(k, HEADS))
+            for k, size in ((first_key, config.latent_dim), (second_key, width))
+        )
         self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
 
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "head feature"]:
         z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
-        return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
+
+        def one(first: Linear, second: Linear) -> Float[Array, "feature"]:
+            return jax.nn.elu(second(jnp.mean(jax.nn.elu(jax.vmap(first)(z)), axis=0)))
+
+        return eqx.filter_vmap(one)(self.first, self.second)
 
 
 class Enumerated(eqx.Module):
@@ -85,12 +96,12 @@ def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
 
 
 class Critic(eqx.Module):
-    """Two heads, linear in one φ. `weights` holds w/√M, so that Adam moves Q as fast as any layer's output."""
+    """Heads that are linear in one φ. `weights` holds w/√M, so that Adam moves Q as fast as any layer's output."""
 
     embedding: ClosedForm | MonteCarlo | Deep | Enumerated
     weights: Float[Array, "feature head"]
 
-    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray, heads: int = 2):
+    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         embedding_key, weight_key = jax.random.split(key)
         if config.latent == "categorical":
             self.embedding, features = Enumerated(), config.latent_dim
@@ -98,7 +109,7 @@ class Critic(eqx.Module):
             kinds = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
             self.embedding = kinds[config.critic](config, key=embedding_key)
             features = config.trunk.width if config.critic == "deep" else config.features
-        self.weights = jax.random.normal(weight_key, (features, heads)) / features**0.5
+        self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
     def phi(self, p: Latent) -> Float[Array, "feature"]:
         """φ(x, a), from p(z | x, a)."""
@@ -109,6 +120,10 @@ class Critic(eqx.Module):
         """w of each head."""
         gain = 1.0 if isinstance(self.embedding, Deep) else self.weights.shape[0] ** 0.5
         return gain * self.weights
+
+    def values(self, phi: Float[Array, "*any"]) -> Float[Array, "head"]:
+        """⟨φ, w⟩ of each head; the deep critic has a φ a head."""
+        return jnp.einsum("hf,fh->h", phi, self.w) if isinstance(self.embedding, Deep) else phi @ self.w
 
     def with_w(self, w: Float[Array, "feature head"]) -> "Critic":
         """The same features under other weights."""

@@ -1,0 +1,166 @@
+"""What an update costs: µLV-Rep with its closed-form critic, the published architecture, and SAC-MLP.
+
+All in one process on the same random batches of HalfCheetah-P's shapes, turn by turn, because machines are noisy;
+each figure is the median over turns of a ratio within a turn.
+"""
+
+import statistics
+import time
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from tqdm import trange
+
+from mulv.agents.base import AbstractAgent
+from mulv.agents.mulv.agent import MuLV
+from mulv.agents.mulv.config import PRESETS
+from mulv.agents.sac import SAC, SACConfig
+from mulv.core.spec import EnvSpec
+from mulv.core.types import Batch, Future, Window
+from mulv.run import compiled
+
+SPEC, ROUND = EnvSpec((8,), 6), 8  # HalfCheetah-P; updates in one compiled call, as in training
+
+
+def random_batches(agent: AbstractAgent, rounds: int) -> Batch:
+    """Batches such as the replay gives, filled with noise."""
+    rng, spec = np.random.default_rng(0), agent.batch_spec
+    lead = (rounds, spec.batch_size)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.normal(size=lead + shape).astype(np.float32)
+
+    def window() -> Window:
+        actions = np.tanh(normal(spec.window - 1, SPEC.act_dim))
+        return Window(normal(spec.window, SPEC.obs_dim), actions, np.ones((*lead, spec.window), bool))
+
+    steps = spec.future
+    actions = np.tanh(normal(steps, SPEC.act_dim))
+    future = Future(actions, normal(steps), normal(steps, SPEC.obs_dim), np.ones((*lead, steps), bool))
+    discount = np.full(lead, spec.gamma**spec.n_step, np.float32)
+    return Batch(window(), actions[..., 0, :], normal(), discount, window(), future)
+
+
+class Timed:
+    """An agent in the middle of learning."""
+
+    def __init__(self, agent: AbstractAgent):
+        self.agent, self.batches = agent, random_batches(agent, ROUND)
+        self.key = jax.random.key(0, impl="rbg")
+        self.state = compiled.init(agent, self.key)
+        self.seconds(1)  # compile
+
+    def seconds(self, rounds: int) -> float:
+        """Seconds an update."""
+        start = time.perf_counter()
+        for _ in range(rounds):
+            self.state, _, finite = compiled.update(
+                self.agent, self.state, self.batches, self.key, np.int32(0)
+            )
+        jax.block_until_ready(finite)
+        return (time.perf_counter() - start) / (rounds * ROUND)
+
+    def matmul_flops(self) -> float:
+        """Multiply-adds of the matrix products in one update, times two."""
+        traced = jax.make_jaxpr(compiled.update, static_argnums=0)(
+            self.agent, self.state, self.batches, self.key, np.int32(0)
+        )
+        return _flops(traced.jaxpr) / ROUND
+
+
+def _flops(jaxpr: Any) -> float:
+    total = 0.0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            (contract, _), _ = equation.params["dimension_numbers"]
+            depth = np.prod([equation.invars[0].aval.shape[i] for i in contract])
+            total += 2 * depth * np.prod(equation.outvars[0].aval.shape)
+        times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
+        for value in equation.params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(inner, "jaxpr", inner)
+                if hasattr(inner, "eqns"):
+                    total += times * _flops(inner)
+    return total
+
+
+def matmul_rate(size: int) -> float:
+    """Multiply-adds a second, times two, of square matrix products in a chain."""
+    matrix = jnp.asarray(np.random.default_rng(0).normal(size=(size, size)) / size**0.5, jnp.float32)
+    length = max(4, int(2e9 / (2 * size**3)))
+    chain = jax.jit(lambda a: jax.lax.fori_loop(0, length, lambda _, x: x @ a, a))
+    chain(matrix).block_until_ready()
+    best = np.inf
+    for _ in range(3):
+        start = time.perf_counter()
+        chain(matrix).block_until_ready()
+        best = min(best, time.perf_counter() - start)
+    return float(2 * size**3 * length / best)
+
+
+def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
+    """One observation in, one action out, as the training loop asks for it."""
+    key = jax.random.key(0, impl="rbg")
+    state, memory = compiled.init(agent, key), compiled.init_memory(agent, 1)
+    rng, first, times = np.random.default_rng(0), np.zeros(1, bool), []
+    for step in range(calls + 100):
+        obs = rng.normal(size=(1, SPEC.obs_dim)).astype(np.float32)
+        start = time.perf_counter()
+        action, memory = compiled.act(
+            agent, state, memory, obs, first, key, np.int32(step), deterministic=False
+        )
+        np.asarray(action)
+        times.append(time.perf_counter() - start)
+    return float(np.quantile(times[100:], 0.99) * 1e3)
+
+
+def measure(turns: int, rounds: int) -> dict[str, Any]:
+    """The figures of issue and README."""
+    default = PRESETS["default"]
+    sized = replace(default, latent_dim=256)
+    published = replace(
+        sized,
+        critic="deep",
+        noise_samples=20,
+        representation_updates=4,
+        critic_trains_representation=False,
+        n_step=1,
+    )
+    sac = SACConfig(window=default.window, n_step=default.n_step, trunk=default.trunk)
+    agents = {
+        "mulv": Timed(MuLV(default, SPEC)),
+        "mulv, latent 256": Timed(MuLV(sized, SPEC)),
+        "published": Timed(MuLV(published, SPEC)),
+        "sac": Timed(SAC(sac, SPEC)),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in agents}
+    rates = []
+    for _ in trange(turns, desc="turns"):
+        rates.append(max(matmul_rate(size) for size in (256, 512, 1024)))
+        for name, timed in agents.items():
+            seconds[name].append(timed.seconds(1 if name == "published" else rounds))
+
+    def ratio(slow: str, fast: str) -> float:
+        pairs = zip(seconds[slow], seconds[fast], strict=True)
+        return round(statistics.median(s / f for s, f in pairs), 2)
+
+    flops = agents["mulv"].matmul_flops()
+    shares = [flops / s / rate for s, rate in zip(seconds["mulv"], rates, strict=True)]
+    return {
+        "mulv_over_published": ratio("published", "mulv, latent 256"),
+        "mulv_cost_over_sac": ratio("mulv", "sac"),
+        "matmul_share": round(statistics.median(shares), 3),
+        "act_p99_ms": round(act_p99_ms(agents["mulv"].agent), 3),
+        "updates_per_s": {name: round(1 / statistics.median(s), 1) for name, s in seconds.items()},
+        "matmul_gflops": {
+            "machine": round(statistics.median(rates) / 1e9, 1),
+            **{f"{name}, an update": round(t.matmul_flops() / 1e9, 3) for name, t in agents.items()},
+        },
+    }
+
+
+if __name__ == "__main__":
+    print(measure(turns=5, rounds=4))
