@@ -1,7 +1,7 @@
 """What an update costs: µLV-Rep with its closed-form critic, the published architecture, and SAC-MLP.
 
-All in one process on the same random batches of HalfCheetah-P's shapes, turn by turn, because machines are noisy;
-each figure is the median over turns of a ratio within a turn.
+All in one process on random batches of HalfCheetah-P's shapes, turn by turn, because machines are noisy; each
+figure is the median over turns of a ratio within a turn.
 """
 
 import statistics

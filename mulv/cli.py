@@ -14,6 +14,7 @@ usage: mulv COMMAND [OPTIONS]
 commands:
   train   train an agent, or take up a run again (--resume RUN)
   eval    evaluate a run's newest checkpoint
+  compare draw the learning curves of runs in one picture
   envs    list the tasks
 
 mulv COMMAND --help lists a command's options.
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _command(name: str) -> Callable[[list[str]], int]:
     from mulv.core.names import lookup
 
-    return lookup("command", name, {"train": _train, "eval": _eval, "envs": _envs})
+    return lookup("command", name, {"train": _train, "eval": _eval, "compare": _compare, "envs": _envs})
 
 
 def _fail(message: str) -> int:
@@ -59,7 +60,7 @@ def _fail(message: str) -> int:
 def _train(arguments: list[str]) -> int:
     import numpy as np
 
-    from mulv.bench.curves import learning_curve
+    from mulv.bench.curves import hidden_values, learning_curve
     from mulv.options import parse_train
     from mulv.run.directory import new_directory
     from mulv.run.interrupts import Interrupted
@@ -89,6 +90,11 @@ def _train(arguments: list[str]) -> int:
         spread = f"{last.mean():.1f} ± {last.std():.1f} over {last.size} episodes"
         print(f"evaluation {spread}, {result['wall_s']:.0f} s")
         print(f"curve      {learning_curve(result, path / 'learning_curve.png')}")
+    if (probe := path / "probe.npz").exists():
+        picture = hidden_values(
+            probe, f"{config.task}: what is hidden, and what z knows of it", path / "hidden.png"
+        )
+        print(f"hidden     {picture}")
     print(f"results    {path / 'result.json'}")
     return 0
 
@@ -109,6 +115,18 @@ def _eval(arguments: list[str]) -> int:
     for number, (ret, length) in enumerate(zip(evaluation.returns, evaluation.lengths, strict=True), 1):
         print(f"episode {number:3d}  return {ret:10.1f}  length {length:5d}")
     print(f"mean {np.mean(evaluation.returns):.1f} ± {np.std(evaluation.returns):.1f}")
+    return 0
+
+
+def _compare(arguments: list[str]) -> int:
+    from mulv.bench.compare import read_results, table
+    from mulv.bench.curves import compare
+    from mulv.options import parse_compare
+
+    options = parse_compare(arguments)
+    results = read_results(options.runs)
+    print("\n".join(table(results)))
+    print(f"picture {compare(results, results[0]['task'], options.out)}")
     return 0
 
 

@@ -42,6 +42,21 @@ class EvalOptions:
     """Sample actions instead of taking the mode."""
 
 
+@dataclass(frozen=True)
+class CompareOptions:
+    """Draw the learning curves of finished runs in one picture, and list what they reached."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Run directories."""
+    out: Path = Path("comparison.png")
+    """The picture."""
+
+
+def parse_compare(arguments: Sequence[str]) -> CompareOptions:
+    """`mulv compare`'s options."""
+    return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")
+
+
 def parse_train(arguments: Sequence[str]) -> TrainOptions:
     """Two passes: which algorithm and preset, or which run to resume; then every option with its default."""
     resume = _value_of("--resume", arguments)

@@ -84,6 +84,14 @@ class AbstractAgent(ABC):
     def update(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
         """One gradient step on every trained part; metrics are scalars."""
 
+    def latent(self, state: PyTree, memory: Any) -> Float[Array, "latent"] | None:
+        """What the agent makes of its window and the action just taken, where that is one vector."""
+        return None
+
+    def inspect(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> Metrics:
+        """Metrics too costly for every update; computed when a line is logged. Vectors become histograms."""
+        return {}
+
 
 def whiten(config: AgentConfig, moments: RunningMoments, x: Window) -> Window:
     """The window as networks see it."""

@@ -30,6 +30,34 @@ def learning_curve(result: Result, path: Path) -> Path:
     )
 
 
+def hidden_values(probe: Path, title: str, path: Path) -> Path:
+    """What a linear probe reads off an agent's latent, against the values that its task hid."""
+    with np.load(probe) as saved:
+        hidden, predicted, r2 = saved["hidden"], saved["predicted"], saved["r2"]
+    columns = min(4, hidden.shape[1])
+    rows = -(-hidden.shape[1] // columns)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(2.4 * columns, 2.4 * rows), layout="constrained", squeeze=False
+    )
+    for i, axes in enumerate(grid.flat):
+        if i >= hidden.shape[1]:
+            axes.set_visible(False)
+            continue
+        low, high = np.quantile(hidden[:, i], [0.002, 0.998])
+        axes.plot([low, high], [low, high], color="0.7", linewidth=1)
+        axes.plot(hidden[:, i], predicted[:, i], ".", markersize=2, alpha=0.4, color="C0")
+        axes.set_title(f"hidden {i}: R² {r2[i]:.3f}", fontsize=9)
+        axes.set_xlim(low, high)
+        axes.set_ylim(low, high)
+        axes.tick_params(labelsize=7)
+    figure.supxlabel("value in the simulator", fontsize=9)
+    figure.supylabel("read off the latent", fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
 def compare(results: list[Result], title: str, path: Path) -> Path:
     """Several methods on one task: a thin line a seed, a thick one for their mean."""
     by_method: dict[str, list[Result]] = defaultdict(list)

@@ -67,8 +67,9 @@ class RandomFeatures(eqx.Module):
     def at(self, z: Float[Array, "latent"]) -> Float[Array, "feature"]:
         """ψ(z)."""
         m = z @ self.omega + self.bias
-        shape = {"fourier": cosine, "relu": jax.nn.relu, "erf": jax.lax.erf}[self.family]
-        return self._scale * shape(m)
+        if self.family == "fourier":
+            return self._scale * cosine(m)
+        return self._scale * (jax.nn.relu(m) if self.family == "relu" else jax.lax.erf(m))
 
     def mean(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         """φ = E_{z~p}[ψ(z)], exactly."""

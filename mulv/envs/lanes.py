@@ -81,6 +81,14 @@ class Lanes:
         """Lanes whose present observation begins an episode."""
         return self._step == 0
 
+    @property
+    def hidden(self) -> np.ndarray | None:
+        """What the tasks do not show of their present observations, where there is such a thing."""
+        if not isinstance(self.env, SyncVectorEnv) or not self.env.envs[0].has_wrapper_attr("hidden"):
+            return None
+        rows = np.stack([env.get_wrapper_attr("hidden") for env in self.env.envs])
+        return rows if rows.shape[1] else None
+
     def random_actions(self, rng: np.random.Generator) -> np.ndarray:
         """Uniform actions, as vectors."""
         if self.spec.discrete:

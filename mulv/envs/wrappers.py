@@ -41,7 +41,10 @@ def _is_numeric(space: spaces.Space) -> bool:
 
 
 class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
-    """Flatten the observation to a float32 vector and keep only the chosen entries."""
+    """Flatten the observation to a float32 vector and keep only the chosen entries.
+
+    `hidden` is the rest of the newest observation: agents never see it; evaluations ask what they know.
+    """
 
     def __init__(self, env: gym.Env, keep: Keep):
         RecordConstructorArgs.__init__(self, keep=keep)
@@ -57,8 +60,12 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
                     hint = nearest(str(name), inner.spaces)
                     there = f"did you mean {hint!r}?" if hint else f"there are: {', '.join(inner.spaces)}"
                     raise MulvError(f"the observation has no entry {name!r}; {there}")
+            dropped = {name: space for name, space in inner.spaces.items() if name not in keep}
             inner = spaces.Dict({name: inner[name] for name in keep})
+            self._dropped = spaces.Dict(dropped) if all(map(_is_numeric, dropped.values())) else None
             keep = None
+        else:
+            self._dropped = None
         self._chosen = inner
         if not _is_numeric(inner):
             raise MulvError(
@@ -70,16 +77,24 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
         if keep is not None and max(keep) >= size:
             raise MulvError(f"--keep asks for position {max(keep)}, but the observation has {size} entries")
         self._positions = None if keep is None else np.asarray(keep, dtype=np.intp)
+        self._rest = np.setdiff1d(np.arange(size), np.asarray(keep or np.arange(size)))
+        self.hidden = np.zeros(0, np.float32)
         low, high = (bound.astype(np.float32) for bound in (flat.low, flat.high))
         if self._positions is not None:
             low, high = low[self._positions], high[self._positions]
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
 
     def observation(self, observation: Any) -> np.ndarray:
+        if self._dropped is not None:
+            rest = {name: observation[name] for name in self._dropped.spaces}
+            self.hidden = np.asarray(spaces.flatten(self._dropped, rest), np.float32)
         if isinstance(self._chosen, spaces.Dict):
             observation = {name: observation[name] for name in self._chosen.spaces}
         vector = np.asarray(spaces.flatten(self._chosen, observation), dtype=np.float32)
-        return vector if self._positions is None else vector[self._positions]
+        if self._positions is None:
+            return vector
+        self.hidden = vector[self._rest]
+        return vector[self._positions]
 
 
 class UnitAction(gym.ActionWrapper, RecordConstructorArgs):

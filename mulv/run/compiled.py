@@ -87,6 +87,21 @@ def remember(
     return jax.vmap(one)(memory, obs, first, action)
 
 
+@partial(jax.jit, static_argnums=0)
+def latents(
+    agent: AbstractAgent, packed: Packed, memory: AbstractMemory
+) -> Float[Array, "lane latent"] | None:
+    """What the agent makes of each lane, after acting there."""
+    state = unpack(agent, packed)
+    return jax.vmap(lambda one: agent.latent(state, one))(memory)
+
+
+@partial(jax.jit, static_argnums=0)
+def inspect(agent: AbstractAgent, packed: Packed, batch: Batch, key: PRNGKeyArray) -> Metrics:
+    """The agent's costly metrics on one batch."""
+    return agent.inspect(unpack(agent, packed), batch, key)
+
+
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def update(
     agent: AbstractAgent, packed: Packed, batches: Batch, key: PRNGKeyArray, first_update: Int[Array, ""]

@@ -11,6 +11,7 @@ import numpy as np
 from mulv.agents.base import AbstractAgent
 from mulv.envs.lanes import Episode, Lanes
 from mulv.run import compiled, seeding
+from mulv.run.probe import EVERY, Probe, ProbeData
 from mulv.run.seeding import Stream
 
 
@@ -25,9 +26,11 @@ class Evaluation:
     returns: list[float]
     lengths: list[int]
     successes: list[bool] | None
+    probe: Probe | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"returns": self.returns, "lengths": self.lengths, "successes": self.successes}
+        values = {"returns": self.returns, "lengths": self.lengths, "successes": self.successes}
+        return values | (self.probe.summary() if self.probe else {})
 
     def summary(self) -> dict[str, float]:
         """Stable-Baselines3's names."""
@@ -38,7 +41,7 @@ class Evaluation:
         }
         if self.successes is not None:
             values["eval/success_rate"] = float(np.mean(self.successes))
-        return values
+        return values | (self.probe.summary() if self.probe else {})
 
 
 class Evaluator:
@@ -64,12 +67,18 @@ class Evaluator:
         memory = compiled.init_memory(agent, self._episodes)
         key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
         lanes.start()
+        probe = ProbeData()
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
             actions, memory = compiled.act(
                 agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), deterministic=deterministic
             )
+            if step % EVERY == 0 and (hidden := lanes.hidden) is not None:
+                latents = compiled.latents(agent, state, memory)
+                if latents is not None:
+                    running = np.asarray([i for i in range(self._episodes) if i not in first])
+                    probe.add(np.asarray(latents), lanes.obs, hidden, running)
             lanes.step(np.asarray(actions))
             step += 1
             # A lane that is done goes on with another episode until the last is; only its first counts.
@@ -78,7 +87,7 @@ class Evaluator:
             lanes.finished.clear()
         done = [first[lane] for lane in range(self._episodes)]
         successes = [bool(e.success) for e in done] if any(e.success is not None for e in done) else None
-        return Evaluation([e.ret for e in done], [e.length for e in done], successes)
+        return Evaluation([e.ret for e in done], [e.length for e in done], successes, probe.fit())
 
     def close(self) -> None:
         """End the environments."""

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,12 @@ class Logger:
             os.fsync(file.fileno())
         return {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
 
-    def metrics(self, counters: Mapping[str, int], values: Mapping[str, float]) -> None:
-        """One line of training metrics."""
+    def metrics(self, counters: Mapping[str, int], values: Mapping[str, float | list[float]]) -> None:
+        """One line of training metrics; a vector is a histogram to TensorBoard."""
         self._append("metrics.jsonl", {**counters, **values})
         for name, value in values.items():
-            self._events.add_scalar(name, value, counters["env_steps"])
+            add = self._events.add_histogram if isinstance(value, list) else self._events.add_scalar
+            add(name, np.asarray(value), counters["env_steps"])
 
     def evaluation(self, counters: Mapping[str, int], evaluation: Evaluation) -> None:
         """One evaluation, every episode of it."""
@@ -50,6 +52,8 @@ class Logger:
         for name, value in evaluation.summary().items():
             self._events.add_scalar(name, value, counters["env_steps"])
         self._write_npz()
+        if evaluation.probe:
+            self._replace_npz("probe.npz", asdict(evaluation.probe))
 
     def close(self) -> None:
         """Finish writing."""
@@ -72,10 +76,14 @@ class Logger:
         }
         if all(e["successes"] is not None for e in self.evaluations):
             columns["successes"] = [e["successes"] for e in self.evaluations]
-        aside = self._directory / "evaluations.npz.tmp"
+        self._replace_npz("evaluations.npz", columns)
+
+    def _replace_npz(self, name: str, columns: Mapping[str, Any]) -> None:
+        """Arrays as one file, whole or not at all."""
+        aside = self._directory / f"{name}.tmp"
         with aside.open("wb") as file:
             np.savez(file, **{name: np.asarray(column) for name, column in columns.items()})  # type: ignore[arg-type]
-        os.replace(aside, self._directory / "evaluations.npz")
+        os.replace(aside, self._directory / name)
 
 
 def read_evaluations(directory: Path) -> list[dict[str, Any]]:

@@ -178,9 +178,19 @@ class Trainer:
         self.logger.evaluation(asdict(self.counters), evaluation)
         return evaluation
 
+    def _all_metrics(self) -> Metrics:
+        """Those of the last update, and the agent's closer look at a batch that learning does not use."""
+        if not self.metrics:
+            return {}
+        config, step = self.config, self.counters.env_steps
+        rng = seeding.generator(config.seed, Stream.INSPECT, step)
+        batch = jax.tree.map(lambda leaf: leaf[0], self.replay.sample(self.agent.batch_spec, 1, rng))
+        key = jax.random.fold_in(seeding.key(config.seed, Stream.INSPECT), step)
+        return self.metrics | compiled.inspect(self.agent, self.state, batch, key)
+
     def log(self, fps: float) -> None:
         """One line of metrics; the only place that waits for the device."""
-        values = {name: float(value) for name, value in self.metrics.items()}
+        values = {name: np.asarray(value).tolist() for name, value in self._all_metrics().items()}
         if self.recent:
             returns, lengths = zip(*self.recent, strict=True)
             values |= {

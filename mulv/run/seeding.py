@@ -18,15 +18,16 @@ class Stream(IntEnum):
     ENV = 5  # resets of training episodes
     EVAL_ENV = 6  # resets of evaluation episodes
     EVAL_ACT = 7
+    INSPECT = 8  # what is looked at for the log; learning does not depend on it
 
 
 def _sequence(seed: int, stream: Stream, *path: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(int(stream), *path))
 
 
-def generator(seed: int, stream: Stream) -> np.random.Generator:
+def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:
     """NumPy's side of a stream."""
-    return np.random.Generator(np.random.PCG64(_sequence(seed, stream)))
+    return np.random.Generator(np.random.PCG64(_sequence(seed, stream, *path)))
 
 
 def key(seed: int, stream: Stream) -> PRNGKeyArray:

@@ -115,11 +115,6 @@ def test_gradients_are_finite_where_the_latent_is_certain(family):
     assert np.isfinite(gradient).all()
 
 
-def test_an_unknown_family_is_refused():
-    with pytest.raises(KeyError):
-        RandomFeatures(3, 8, "sinc", key=KEY).at(jnp.ones(3))
-
-
 @given(st.floats(-200, 200, width=32))
 def test_cosine_is_cos_and_its_slope_is_minus_sin(x):
     assert float(cosine(jnp.float32(x))) == pytest.approx(np.cos(np.float64(np.float32(x))), abs=2e-6)

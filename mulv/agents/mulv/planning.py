@@ -1,6 +1,6 @@
-"""The critic Q(x, a) = ⟨φ(x, a), w⟩, least squares policy evaluation, and maximisation over actions."""
+"""The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
-from typing import Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -96,7 +96,10 @@ def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
 
 
 class Critic(eqx.Module):
-    """Heads that are linear in one φ. `weights` holds w/√M, so that Adam moves Q as fast as any layer's output."""
+    """Heads that are linear in one φ.
+
+    `weights` holds w/√M: its gradient does not shrink as M grows, so Adam moves Q as fast as a layer would.
+    """
 
     embedding: ClosedForm | MonteCarlo | Deep | Enumerated
     weights: Float[Array, "feature head"]
@@ -106,14 +109,14 @@ class Critic(eqx.Module):
         if config.latent == "categorical":
             self.embedding, features = Enumerated(), config.latent_dim
         else:
-            kinds = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
+            kinds: dict[str, Any] = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
             self.embedding = kinds[config.critic](config, key=embedding_key)
             features = config.trunk.width if config.critic == "deep" else config.features
         self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
     def phi(self, p: Latent) -> Float[Array, "feature"]:
         """φ(x, a), from p(z | x, a)."""
-        return self.embedding(p)  # type: ignore[arg-type]  # which goes with which, the configuration checks
+        return self.embedding(p)
 
     @property
     def w(self) -> Float[Array, "feature head"]:
@@ -140,10 +143,10 @@ def least_squares(
     return jax.scipy.linalg.solve(gram + penalty, phi.T @ targets / batch, assume_a="pos")
 
 
-def maximise(
-    q: Float[Array, "act"], temperature: Float[Array, ""], policy: Literal["soft", "greedy"]
-) -> tuple[Float[Array, ""], Float[Array, "act"]]:
-    """The value of a finite choice, and how likely each action is."""
-    if policy == "greedy":
-        return jnp.max(q), jax.nn.one_hot(jnp.argmax(q), q.shape[-1])
-    return temperature * jax.nn.logsumexp(q / temperature), jax.nn.softmax(q / temperature)
+def solve_heads(
+    phi: Float[Array, "batch feature"], targets: Float[Array, "batch"], ridge: float
+) -> Float[Array, "feature head"]:
+    """Each head's least squares on a part of the batch of its own, so that the heads differ."""
+    kept = phi.shape[0] // HEADS * HEADS
+    parts = (v[:kept].reshape(HEADS, -1, *v.shape[1:]) for v in (phi, targets))
+    return jax.vmap(lambda p, t: least_squares(p, t, ridge), out_axes=1)(*parts)

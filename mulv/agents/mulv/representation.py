@@ -1,6 +1,6 @@
-"""The representation p(z | x_h, a_h) and what it is learned with: posterior, latent transition, decoders, ELBO."""
+"""The representation p(z | x_h, a_h), and what it is learned with: posterior, transition, decoders, ELBO."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,10 +11,10 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Future, Window
+from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
 
-Latent = DiagonalNormal | Categorical
+Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
 LOG_STD_RANGE = (-5.0, 1.0)
 
 
@@ -153,9 +153,19 @@ def explain(
     else:  # the same value; only who moves towards whom differs
         still = jax.lax.stop_gradient
         kl = kl_balance * still(q).kl(p) + (1 - kl_balance) * q.kl(still(p))
-    return Explanation(
-        jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl
-    )
+    return Explanation(jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl)
+
+
+def explain_batch(
+    model: Representation,
+    p: Latent,
+    data: Batch,
+    noise: Float[Array, "batch latent"],
+    kl_balance: float | None,
+) -> Explanation:
+    """`explain` of every window of a batch."""
+    each = jax.vmap(lambda p, x, a, f, n: explain(model, p, x, a, f, n, kl_balance))
+    return each(p, data.x_h, data.a_h, data.future, noise)
 
 
 def negative_elbo(terms: Explanation, config: MuLVConfig) -> Float[Array, ""]:

@@ -1,0 +1,42 @@
+"""What lets a person see the representation work: metrics of one batch, computed when a line is logged."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mulv.agents.mulv.planning import Critic
+from mulv.agents.mulv.representation import Representation
+from mulv.core.types import Batch, Metrics
+
+
+def effective_rank(phi: Float[Array, "batch feature"]) -> Float[Array, ""]:
+    """(Σλ)² / Σλ² over the eigenvalues λ of φ's covariance: how many directions the features really use."""
+    centred = phi - jnp.mean(phi, axis=0, keepdims=True)
+    gram = centred @ centred.T  # the covariance's non-zero eigenvalues, with fewer rows than features
+    return jnp.square(jnp.trace(gram)) / (jnp.sum(jnp.square(gram)) + 1e-12)
+
+
+def inspect_representation(
+    representation: Representation, critic: Critic, data: Batch, targets: Float[Array, "batch"]
+) -> Metrics:
+    """Predictions from p(z | x_h, a_h), the use it makes of its dimensions, and the critic's error."""
+    p = jax.vmap(representation.p)(data.x_h, data.a_h)
+    q = jax.vmap(representation.q)(data.x_h, data.a_h, data.future)
+    kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
+    obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
+    o_h, o_h1, r_h = data.x_h.obs[:, -1], data.future.obs[:, 0], data.future.rewards[:, 0]
+    phi = jax.vmap(critic.phi)(p)
+    values = jax.vmap(critic.values)(phi)
+    spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
+    return {
+        "representation/kl_per_latent": kl,
+        "representation/active_latents": jnp.sum(kl > 0.01),
+        "representation/effective_rank": effective_rank(phi.reshape(phi.shape[0], -1)),
+        # Below 1: better than saying that the last observation will repeat.
+        "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))
+        / (jnp.sum(jnp.square(o_h1 - o_h)) + 1e-8),
+        "representation/reward_unexplained": jnp.mean(jnp.square(r_h - rewards[:, 0]))
+        / (jnp.var(r_h) + 1e-8),
+        "train/bellman_residual": jnp.mean(jnp.square(values - targets[:, None])) / (spread + 1e-8),
+        "train/head_gap": jnp.mean(jnp.abs(values[:, 0] - values[:, 1])),
+    }
