@@ -40,8 +40,13 @@ class LayerNorm(eqx.Module):
         self.shift = jnp.zeros(dim)
 
     def __call__(self, x: Float[Array, "dim"]) -> Float[Array, "dim"]:
-        centred = x - jnp.mean(x)
-        return centred * jax.lax.rsqrt(jnp.mean(centred**2) + 1e-5) * self.scale + self.shift
+        return standardise(x) * self.scale + self.shift
+
+
+def standardise(x: Float[Array, "dim"]) -> Float[Array, "dim"]:
+    """A vector's entries at zero mean and unit variance."""
+    centred = x - jnp.mean(x)
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2) + 1e-5)
 
 
 class ResidualBlock(eqx.Module):
@@ -66,10 +71,12 @@ class TrunkConfig:
     """Size and kind of the shared body."""
 
     kind: Literal["mlp", "layernorm", "residual"] = "layernorm"
-    """mlp: Linear, ReLU. layernorm: Linear, LayerNorm, ReLU. residual: LayerNorm residual blocks."""
+    """mlp: plain layers. layernorm: LayerNorm before each activation. residual: blocks with LayerNorm."""
     width: int = 256
     depth: int = 2
     """Hidden layers, or residual blocks."""
+    activation: Literal["relu", "elu"] = "relu"
+    """Between layers; residual blocks have ReLU."""
 
 
 class Trunk(eqx.Module):
@@ -89,7 +96,7 @@ class Trunk(eqx.Module):
             self.layers.append(Linear(in_dim if i == 0 else width, width, key=k, scale=gain))
             if config.kind == "layernorm":
                 self.layers.append(LayerNorm(width))
-            self.layers.append(Activation())
+            self.layers.append(Activation(config.activation))
 
     def __call__(self, x: Float[Array, "in"]) -> Float[Array, "width"]:
         for layer in self.layers:
@@ -98,10 +105,12 @@ class Trunk(eqx.Module):
 
 
 class Activation(eqx.Module):
-    """ReLU as a layer."""
+    """A nonlinearity as a layer."""
+
+    name: Literal["relu", "elu"] = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "dim"]) -> Float[Array, "dim"]:
-        return jax.nn.relu(x)
+        return jax.nn.relu(x) if self.name == "relu" else jax.nn.elu(x)
 
 
 def flatten_window(x: Window) -> Float[Array, "in"]:

@@ -1,11 +1,12 @@
 """Hyperparameters of µLV-Rep, and their named values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from mulv.agents.base import AgentConfig
 from mulv.core.errors import MulvError
 from mulv.core.features import Family
+from mulv.nets.trunk import TrunkConfig
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class MuLVConfig(AgentConfig):
     """L: observations in the window x_h."""
     n_step: int = 3
     """Rewards summed before the critic bootstraps: the L-step backup."""
+    trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
+    """The body of actor, representation and decoders."""
     tau: float = 0.005
     """Step of the target networks towards the trained ones, per update."""
 
@@ -23,6 +26,8 @@ class MuLVConfig(AgentConfig):
     """What z is: a Gaussian vector, or one of finitely many values."""
     latent_dim: int = 128
     """Dimension of z, or how many values it has."""
+    normalise_latent: bool = True
+    """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 1
     """l: steps after x_h that z must explain."""
     kl_weight: float = 0.1

@@ -1,5 +1,6 @@
 """The representation p(z | x_h, a_h), and what it is learned with: posterior, transition, decoders, ELBO."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
-from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window, standardise
 
 Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
 LOG_STD_RANGE = (-5.0, 1.0)
@@ -24,10 +25,12 @@ class LatentNet(eqx.Module):
     trunk: Trunk
     head: Linear
     categorical: bool = eqx.field(static=True)
+    normalised: bool = eqx.field(static=True)
 
     def __init__(self, in_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, head_key = jax.random.split(key)
         self.categorical = config.latent == "categorical"
+        self.normalised = config.normalise_latent
         self.trunk = Trunk(in_dim, config.trunk, key=trunk_key)
         numbers = 1 if self.categorical else 2
         self.head = Linear(config.trunk.width, numbers * config.latent_dim, key=head_key)
@@ -38,7 +41,10 @@ class LatentNet(eqx.Module):
             return Categorical(out)
         mean, log_std = jnp.split(out, 2)
         low, high = LOG_STD_RANGE
-        return DiagonalNormal(mean, jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)))
+        return DiagonalNormal(
+            standardise(mean) if self.normalised else mean,
+            jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)),
+        )
 
 
 class Transition(eqx.Module):
@@ -79,7 +85,7 @@ class Decoder(eqx.Module):
 
 def one_layer(config: MuLVConfig) -> TrunkConfig:
     """z is already a good description: a single layer reads it."""
-    return TrunkConfig(config.trunk.kind, config.trunk.width, 1)
+    return replace(config.trunk, depth=1)
 
 
 class Explanation(NamedTuple):
