@@ -1,7 +1,7 @@
 """Reinforcement learning where the agent does not see the state.
 
     import mulv
-    agent = mulv.SAC("mulv/HalfCheetah-P-v0", seed=0)
+    agent = mulv.MuLV("mulv/HalfCheetah-P-v0", seed=0)
     agent.learn(total_timesteps=30_000, progress_bar=True)
     action, memory = agent.predict(obs, memory)
 
@@ -12,12 +12,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mulv.api import SAC, evaluate_policy, load
+    from mulv.api import SAC, MuLV, evaluate_policy, load
     from mulv.envs import make_env
 
-__all__ = ["SAC", "evaluate_policy", "load", "make_env"]
+__all__ = ["SAC", "MuLV", "evaluate_policy", "load", "make_env"]
 
-_HOME = {"SAC": "mulv.api", "evaluate_policy": "mulv.api", "load": "mulv.api", "make_env": "mulv.envs"}
+_HOME = {
+    "MuLV": "mulv.api",
+    "SAC": "mulv.api",
+    "evaluate_policy": "mulv.api",
+    "load": "mulv.api",
+    "make_env": "mulv.envs",
+}
 
 
 def __getattr__(name: str) -> Any:

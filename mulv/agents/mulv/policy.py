@@ -1,5 +1,6 @@
 """How actions are chosen by Q(x, ·): a learned actor where they are continuous, else the maximum itself."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -94,7 +95,7 @@ class DiscretePolicy:
 
     @property
     def target_entropy(self) -> float:
-        return self.config.discrete_entropy * float(jnp.log(self.spec.act_dim))
+        return self.config.discrete_entropy * math.log(self.spec.act_dim)
 
     def act(
         self,

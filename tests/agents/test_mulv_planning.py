@@ -1,0 +1,289 @@
+"""The critic is linear and exact, least squares agree however they are solved, the maximum is the maximum."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mulv
+from mulv.agents.mulv.agent import Model, MuLV
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.planning import Critic, least_squares
+from mulv.agents.mulv.policy import DiscretePolicy, maximise
+from mulv.api import evaluate_policy
+from mulv.core.gaussian import DiagonalNormal
+from mulv.core.spec import EnvSpec
+from mulv.core.types import Window
+from mulv.nets.trunk import TrunkConfig
+from tests.agents.test_every_agent import initial, leaves, random_batches, run, same
+
+SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
+SMALL = MuLVConfig(
+    window=2,
+    n_step=1,
+    batch_size=8,
+    latent_dim=4,
+    features=32,
+    trunk=TrunkConfig("mlp", 16, 2),
+    learning_rate=1e-2,
+)
+
+
+def latent(seed: int = 0) -> DiagonalNormal:
+    rng = np.random.default_rng(seed)
+    return DiagonalNormal(jnp.float32(rng.normal(size=4)), jnp.float32(rng.uniform(0.3, 1.5, 4)))
+
+
+def expected_value(critic: Critic, p: DiagonalNormal, samples: int = 200_000) -> np.ndarray:
+    """E_{z~p}[w(z)] by sampling, where w(z) is the value at a certain z."""
+    z = jax.vmap(p.sample)(jax.random.normal(jax.random.key(5), (samples, 4)))
+    certain = jax.vmap(lambda z: critic.values(critic.phi(DiagonalNormal(z, jnp.zeros(4)))))
+    return np.asarray(jnp.mean(certain(z), axis=0))
+
+
+@pytest.mark.parametrize("family", ["fourier", "relu", "erf"])
+def test_q_is_the_expectation_of_w_over_the_latent(family):
+    critic = Critic(replace(SMALL, family=family), key=KEY)
+    np.testing.assert_allclose(
+        critic.values(critic.phi(latent())), expected_value(critic, latent()), atol=0.02
+    )
+
+
+def test_the_deep_critic_is_not_an_expectation_over_the_latent():
+    critic = Critic(replace(SMALL, critic="deep", noise_samples=2_000), key=KEY)
+    error = np.abs(critic.values(critic.phi(latent())) - expected_value(critic, latent(), 20_000))
+    assert error.max() > 0.03
+
+
+def test_sampling_the_latent_converges_to_the_closed_form():
+    exact = Critic(SMALL, key=KEY)
+
+    def error(samples: int) -> float:
+        sampled = Critic(replace(SMALL, critic="monte_carlo", noise_samples=samples), key=jax.random.key(1))
+        sampled = eqx.tree_at(lambda c: c.embedding.psi, sampled, exact.embedding.psi)
+        return float(jnp.sqrt(jnp.mean(jnp.square(sampled.phi(latent()) - exact.phi(latent())))))
+
+    assert error(100_000) < 0.01 * float(jnp.linalg.norm(exact.phi(latent()))) + 1e-3
+    assert error(100_000) < 0.2 * error(100)
+
+
+@pytest.mark.parametrize("latent_kind", ["gaussian", "categorical"])
+def test_q_is_linear_in_phi(latent_kind):
+    config = replace(SMALL, latent=latent_kind)
+    state = initial(MuLV(config, SPEC), KEY)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
+    representation, critic = state.representation.params, state.critic.params
+    phi = jax.vmap(lambda x, a: critic.phi(representation.p(x, a)))(batch.x_h, batch.a_h)
+    q = Model(representation, critic).q(batch.x_h, batch.a_h)
+    np.testing.assert_allclose(q, phi @ critic.w, rtol=1e-5, atol=1e-6)
+    doubled = Model(representation, critic.with_w(2 * critic.w)).q(batch.x_h, batch.a_h)
+    np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
+
+
+def test_a_finite_latent_is_enumerated():
+    config = replace(SMALL, latent="categorical", latent_dim=5)
+    state = initial(MuLV(config, SPEC), KEY)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
+    p = jax.vmap(state.representation.params.p)(batch.x_h, batch.a_h)
+    phi = jax.vmap(state.critic.params.phi)(p)
+    np.testing.assert_allclose(jnp.sum(phi, axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(phi, jax.nn.softmax(p.logits), rtol=1e-5)
+
+
+def regression(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    phi = rng.normal(size=(200, 12)) @ np.diag(np.linspace(0.5, 1.5, 12))
+    targets = phi @ rng.normal(size=12) + 0.1 * rng.normal(size=200)
+    return jnp.float32(phi), jnp.float32(targets)
+
+
+def test_least_squares_is_the_textbooks():
+    phi, targets = regression()
+    wanted = np.linalg.lstsq(np.asarray(phi, np.float64), np.asarray(targets, np.float64))[0]
+    np.testing.assert_allclose(least_squares(phi, targets, 1e-9), wanted, atol=1e-3)
+    assert np.abs(least_squares(phi, targets, 1.0) - wanted).max() > 0.1
+
+
+def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The agent's own updates where the critic's representation stands still: φ, its values, the returns."""
+    config = replace(
+        SMALL,
+        solver=solver,
+        ridge=1e-6,
+        batch_size=128,
+        features=8,
+        critic_trains_representation=False,
+        train_frequencies=False,
+        tau=1e-7,
+        lengthscale=0.3,  # features that differ, so that gradient steps get there
+    )
+    agent = MuLV(config, SPEC)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(discount=np.zeros_like(batch.discount))  # terminal: the target is the return
+    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, updates, axis=0), batch)
+    state, _, finite = run(agent, initial(agent, KEY), repeated)
+    assert finite
+    model = Model(state.target_representation, state.critic.params)
+    data = agent._as_networks_see(state, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch))
+    phi = jax.vmap(lambda x, a: model.critic.phi(model.representation.p(x, a)))(data.x_h, data.a_h)
+    return np.asarray(phi), np.asarray(model.q(data.x_h, data.a_h)), np.asarray(data.reward)
+
+
+def test_gradient_steps_find_the_least_squares_critic():
+    phi, values, returns = fitted("sgd", 4000)
+    wanted = phi @ np.asarray(least_squares(jnp.asarray(phi), jnp.asarray(returns), 1e-6))
+    np.testing.assert_allclose(values, np.stack([wanted, wanted], 1), atol=0.05 * returns.std())
+
+
+def test_the_ridge_solve_finds_each_heads_least_squares_critic_at_once():
+    phi, values, returns = fitted("ridge", 1)
+    for head, half in enumerate((slice(0, 64), slice(64, 128))):
+        wanted = phi @ np.linalg.lstsq(phi[half].astype(np.float64), returns[half].astype(np.float64))[0]
+        np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
+
+
+def trained_on(config: MuLVConfig, reward: float):
+    agent = MuLV(config, SPEC)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(reward=np.full_like(batch.reward, reward))
+    return run(agent, initial(agent, KEY), batch)[0]
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains):
+    config = replace(SMALL, critic_trains_representation=trains)
+    one, other = (trained_on(config, reward).representation.params.prior for reward in (0.0, 50.0))
+    assert same(one, other) is not trains
+
+
+@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize("critic", ["closed_form", "monte_carlo"])
+def test_frequencies_stay_as_drawn_unless_trained(trained, critic):
+    config = replace(SMALL, train_frequencies=trained, critic=critic)
+    before = initial(MuLV(config, SPEC), KEY).critic.params.embedding.psi
+    after = trained_on(config, 1.0).critic.params.embedding.psi
+    assert same(before, after) is not trained
+
+
+def test_further_updates_move_the_representation_and_not_the_critic():
+    def after(updates: int):
+        agent = MuLV(replace(SMALL, representation_updates=updates, critic_trains_representation=False), SPEC)
+        assert agent.batch_spec.batch_size == 8 * updates
+        batch = random_batches(MuLV(replace(SMALL, batch_size=24), SPEC), 1)
+        # Without whitening's statistics both see the same first part.
+        agent = replace(agent, config=replace(agent.config, normalise_observations=False))
+        batch = batch._replace(future=batch.future._replace(rewards=np.ones_like(batch.future.rewards)))
+        part = jax.tree.map(lambda leaf: leaf[:, : 8 * updates], batch)
+        return run(agent, initial(agent, KEY), part)[0]
+
+    once, thrice = after(1), after(3)
+    assert not same(once.representation.params, thrice.representation.params)
+    assert same(once.critic.params, thrice.critic.params)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"critic": "monte_carlo"},
+        {"critic": "deep", "critic_trains_representation": False, "representation_updates": 2},
+        {"family": "relu"},
+        {"family": "erf", "future": 3},
+        {"latent": "categorical", "future": 2},
+        {"solver": "ridge"},
+        {"kl_balance": 0.8, "free_nats": 1.0},
+    ],
+)
+def test_every_variant_finds_the_return_of_terminal_steps(changes):
+    agent = MuLV(replace(SMALL, **changes), SPEC)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(reward=np.ones_like(batch.reward), discount=np.zeros_like(batch.discount))
+    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, 400, axis=0), batch)
+    _, metrics, finite = run(agent, initial(agent, KEY), repeated)
+    assert finite
+    assert metrics["train/q_mean"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_hard_maximum_takes_the_best_and_a_soft_one_tends_to_it():
+    q = jnp.array([0.3, 1.0, -2.0])
+    value, probability = maximise(q, jnp.float32(0.5), "greedy")
+    assert float(value) == 1.0
+    np.testing.assert_array_equal(probability, [0, 1, 0])
+    soft, probability = maximise(q, jnp.float32(0.5), "soft")
+    assert float(soft) == pytest.approx(0.5 * np.log(np.sum(np.exp(np.asarray(q) / 0.5))), rel=1e-5)
+    # A soft value is the mean of Q plus the entropy it weighs.
+    entropy = -float(jnp.sum(probability * jnp.log(probability)))
+    assert float(soft) == pytest.approx(float(probability @ q) + 0.5 * entropy, rel=1e-5)
+    assert float(maximise(q, jnp.float32(0.01), "soft")[0]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_discrete_policy_compares_every_action_by_its_lower_value():
+    policy = DiscretePolicy(replace(SMALL, discrete_policy="greedy"), EnvSpec((3,), 3, discrete=True))
+    values = jnp.array([[1.0, 5.0], [2.0, 3.0], [9.0, 0.0]])  # action, head: the lower ones are 1, 2, 0
+
+    def q(x, a):
+        return a @ values
+
+    x = Window(jnp.zeros((4, 2, 3)), jnp.zeros((4, 1, 3)), jnp.ones((4, 2), bool))
+    np.testing.assert_allclose(policy.value((), q, x, jnp.float32(0.1), KEY), 2.0)
+    one = jax.tree.map(lambda leaf: leaf[0], x)
+    action = policy.act((), q, one, jnp.float32(0.1), KEY, True)
+    np.testing.assert_array_equal(action, [0, 1, 0])
+
+
+class Choice(gym.Env):
+    """Pays for choosing the number seen a step ago: memory, and discrete actions."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (3,), np.float32)
+    action_space = gym.spaces.Discrete(3)
+
+    def _show(self):
+        self.seen.append(int(self.np_random.integers(3)))
+        return np.eye(3, dtype=np.float32)[self.seen[-1]]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seen = []
+        self._show()
+        return self._show(), {}
+
+    def step(self, action):
+        reward = float(action == self.seen[-2])
+        return self._show(), reward, False, len(self.seen) > 22, {}
+
+
+@pytest.mark.parametrize(
+    ("window", "options"),
+    [
+        (2, {"discrete_policy": "soft"}),
+        (2, {"discrete_policy": "greedy"}),
+        (2, {"latent": "categorical"}),
+        (1, {}),
+    ],
+)
+def test_discrete_actions_are_learned_with_memory_and_not_without(window, options):
+    agent = mulv.MuLV(
+        Choice(),
+        window=window,
+        n_step=1,
+        gamma=0.5,
+        batch_size=64,
+        learning_rate=3e-3,
+        latent_dim=16,
+        features=64,
+        trunk=TrunkConfig("mlp", 32, 2),
+        learning_starts=200,
+        **options,
+    )
+    agent.learn(2500)
+    agent.close()
+    share = np.mean(evaluate_policy(agent, Choice, episodes=20).returns) / 21
+    assert share > 0.95 if window == 2 else share < 0.5
+
+
+def test_the_last_leaf_is_looked_at():
+    """`same` must not pass by comparing nothing."""
+    assert len(leaves(initial(MuLV(SMALL, SPEC), KEY).representation.params)) > 10

@@ -1,0 +1,180 @@
+"""The ELBO is what the paper says, and its options do what they are called."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.inspection import effective_rank
+from mulv.agents.mulv.representation import Representation, explain, latent_noise, negative_elbo
+from mulv.core.categorical import Categorical
+from mulv.core.errors import MulvError
+from mulv.core.spec import EnvSpec
+from mulv.core.types import Future, Window
+from mulv.nets.trunk import TrunkConfig
+
+SPEC = EnvSpec((3,), 2)
+SMALL = MuLVConfig(
+    window=2, latent_dim=4, features=16, future=3, trunk=TrunkConfig("mlp", 16, 2), kl_weight=1.0
+)
+KEY = jax.random.key(0)
+
+
+def example(steps: int, seed: int = 0, real: int | None = None):
+    rng = np.random.default_rng(seed)
+    mask = np.arange(steps) < (steps if real is None else real)
+
+    def normal(*shape: int) -> jax.Array:
+        return jnp.asarray(rng.normal(size=shape), jnp.float32)
+
+    x_h = Window(normal(2, 3), normal(1, 2), jnp.ones(2, bool))
+    future = Future(normal(steps, 2), normal(steps), normal(steps, 3), jnp.asarray(mask))
+    return x_h, future.actions[0], future
+
+
+def loss(model, config, x_h, a_h, future, noise):
+    terms = explain(model, model.p(x_h, a_h), x_h, a_h, future, noise, config.kl_balance)
+    return negative_elbo(terms, config)
+
+
+@pytest.mark.parametrize("latent", ["gaussian", "categorical"])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_l_steps_are_explained_one_after_the_other(latent, steps):
+    """Against the sum written out: z, then its transitions under a_{h+1}, a_{h+2}, … and not a_h."""
+    config = replace(SMALL, future=steps, latent=latent)
+    model = Representation(SPEC, config, key=KEY)
+    x_h, a_h, future = example(steps)
+    noise = latent_noise(config, 1, KEY)[0]
+    q, p = model.q(x_h, a_h, future), model.p(x_h, a_h)
+    z, wanted = q.sample(noise), float(jnp.sum(q.kl(p)))
+    for i in range(steps):
+        if i > 0:
+            z = model.transition(z, future.actions[i])
+        o, r = model.decoder(z)
+        wanted += 0.5 * float(jnp.sum((future.obs[i] - o) ** 2)) + 0.5 * float((future.rewards[i] - r) ** 2)
+    assert float(loss(model, config, x_h, a_h, future, noise)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_one_step_needs_no_transition():
+    assert Representation(SPEC, replace(SMALL, future=1), key=KEY).transition is None
+
+
+def test_steps_after_the_episode_are_not_explained():
+    model, noise = Representation(SPEC, SMALL, key=KEY), jnp.zeros(4)
+    x_h, a_h, future = example(3, real=2)
+    other = future._replace(rewards=future.rewards.at[2].set(9.0), actions=future.actions.at[2].set(9.0))
+    one, two = (loss(model, SMALL, x_h, a_h, f, noise) for f in (future, other))
+    assert float(one) == float(two)
+    seen = future._replace(rewards=future.rewards.at[1].set(9.0))
+    assert float(loss(model, SMALL, x_h, a_h, seen, noise)) != float(one)
+
+
+def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
+    """log p(o⁺, r | x, a) = log E_{z~p} p(o⁺, r | z), estimated by a hundred thousand samples of p."""
+    model = Representation(SPEC, SMALL, key=KEY)
+    x_h, a_h, future = example(3)
+    p = model.p(x_h, a_h)
+
+    def log_likelihood(z):
+        obs, rewards = model.predict(z, future.actions)
+        return -0.5 * (jnp.sum((future.obs - obs) ** 2) + jnp.sum((future.rewards - rewards) ** 2))
+
+    samples = jax.vmap(p.sample)(jax.random.normal(KEY, (100_000, 4)))
+    evidence = jax.nn.logsumexp(jax.vmap(log_likelihood)(samples)) - jnp.log(100_000)
+    noise = jax.random.normal(jax.random.key(1), (2_000, 4))
+
+    def elbo(config):
+        return -jnp.mean(jax.vmap(lambda n: loss(model, config, x_h, a_h, future, n))(noise))
+
+    assert float(elbo(SMALL)) < float(evidence)
+    # Without the KL a posterior may sit where the data is likeliest, which claims more than the evidence.
+    assert max(float(log_likelihood(z)) for z in samples[:2_000]) > float(evidence)
+    assert float(elbo(replace(SMALL, kl_weight=0.0))) > float(elbo(SMALL))
+
+
+def gradients(config, seed=0):
+    model = Representation(SPEC, config, key=KEY)
+    x_h, a_h, future = example(3, seed)
+
+    def of(model):
+        terms = explain(model, model.p(x_h, a_h), x_h, a_h, future, jnp.ones(4), config.kl_balance)
+        return jnp.maximum(jnp.sum(terms.kl), config.free_nats)
+
+    value, gradient = jax.value_and_grad(of, allow_int=True)(model)
+    size = {
+        part: sum(float(jnp.sum(jnp.abs(leaf))) for leaf in jax.tree.leaves(getattr(gradient, part)))
+        for part in ("prior", "posterior")
+    }
+    return float(value), size
+
+
+def test_kl_balancing_shares_the_gradient_and_leaves_the_value():
+    plain_value, plain = gradients(SMALL)
+    value, to_prior = gradients(replace(SMALL, kl_balance=1.0))
+    assert value == pytest.approx(plain_value)
+    assert to_prior["posterior"] == 0
+    assert to_prior["prior"] == pytest.approx(plain["prior"], rel=1e-5)
+    _, to_posterior = gradients(replace(SMALL, kl_balance=0.0))
+    assert to_posterior["prior"] == 0
+    assert to_posterior["posterior"] == pytest.approx(plain["posterior"], rel=1e-5)
+
+
+def test_free_nats_stop_the_pressure_below_them_only():
+    value, _ = gradients(SMALL)
+    _, freed = gradients(replace(SMALL, free_nats=value + 1))
+    assert freed == {"prior": 0, "posterior": 0}
+    _, pressed = gradients(replace(SMALL, free_nats=value - 0.01))
+    assert pressed["prior"] > 0
+
+
+def test_a_normalised_latent_has_unit_variance_and_an_unnormalised_one_has_not():
+    x_h, a_h, _ = example(3)
+    for normalised in (True, False):
+        config = replace(SMALL, normalise_latent=normalised, latent_dim=16)
+        mean = Representation(SPEC, config, key=KEY).p(x_h, a_h).mean
+        assert (abs(float(jnp.std(mean)) - 1) < 1e-3) is normalised
+
+
+def test_a_categorical_latent_samples_its_probabilities_and_passes_gradients():
+    p = Categorical(jnp.array([0.0, 1.0, -1.0]))
+    z = jax.vmap(p.sample)(jax.random.gumbel(KEY, (20_000, 3)))
+    np.testing.assert_allclose(jnp.mean(z, axis=0), p.mean, atol=0.015)
+    assert set(np.unique(np.round(z, 5))) == {0.0, 1.0}
+    np.testing.assert_allclose(p.mean, jax.nn.softmax(p.logits))
+    slope = jax.jacobian(lambda logits: Categorical(logits).sample(jnp.zeros(3)))(p.logits)
+    np.testing.assert_allclose(slope, jax.jacobian(jax.nn.softmax)(p.logits), atol=1e-6)
+
+
+def test_a_categorical_divergence_is_the_sum_of_its_terms():
+    p, q = Categorical(jnp.array([0.0, 1.0, -1.0])), Categorical(jnp.array([0.5, 0.0, 0.2]))
+    a, b = (np.asarray(d.mean, np.float64) for d in (p, q))
+    assert float(jnp.sum(p.kl(q))) == pytest.approx(float(np.sum(a * np.log(a / b))), abs=1e-6)
+    np.testing.assert_allclose(p.kl(p), 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 10])
+def test_effective_rank_counts_directions(rank):
+    rng = np.random.default_rng(0)
+    directions = np.linalg.qr(rng.normal(size=(40, rank)))[0].T
+    phi = rng.normal(size=(4000, rank)) @ directions + 5.0
+    assert float(effective_rank(jnp.asarray(phi, jnp.float32))) == pytest.approx(rank, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"latent_dim": 0},
+        {"future": 0},
+        {"kl_weight": -1.0},
+        {"kl_balance": 1.5},
+        {"lengthscale": 0.0},
+        {"solver": "ridge", "critic": "deep"},
+        {"latent": "categorical", "critic": "monte_carlo"},
+    ],
+)
+def test_a_setting_that_cannot_be_is_named(changes):
+    with pytest.raises(MulvError, match="|".join(changes)):
+        replace(SMALL, **changes)
