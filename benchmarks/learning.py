@@ -47,10 +47,10 @@ def jobs() -> Iterator[Job]:
         for window in (4, 1):
             method = "sac" if window == 4 else "sac/window-1"
             # Plain networks and α = 1 at the start: the textbook's SAC, so that memory is all that differs.
-            plain = ("--trunk.kind", "mlp", "--initial-temperature", "1.0")
+            plain = ("--algo", "sac", "--trunk.kind", "mlp", "--initial-temperature", "1.0")
             options = ("--window", str(window), "--total-steps", "20000", *plain)
             yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
-    yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--total-steps", "30000"))
+    yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--algo", "sac", "--total-steps", "30000"))
     for seed in range(3):
         for task in ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P"):
             steps = "15000" if task == "Pendulum-P" else "30000"

@@ -1,145 +1,48 @@
-"""SAC-MLP against what a user would pick instead: sbx's SAC and Stable-Baselines3's SAC, in one run.
+"""Speed: SAC-MLP beside other libraries (peers.py), and what µLV-Rep's updates cost (updates.py).
 
-All train on HalfCheetah-P seen through a window of four observations, width 256, batch 256, one update a step
-on average, minutes apart; turns alternate, because machines are noisy. Every library is timed with both
-schedules: an update after each step (the peers' default), and eight updates after eight steps (ours).
-A ratio is our default over the faster of the peer's two. Each turn is a process of its own that trains end to
-end (environment, replay, updates) and reports its steady rate.
-Prints one JSON object as its last line and writes it to results/speed/sac.json. Needs `mulv[peers]`.
+    python benchmarks/speed.py            both
+    python benchmarks/speed.py mulv       one of them
+
+Writes results/speed/<name>.json each and prints all figures as one JSON object, its last line. The comparison
+with other libraries needs the extra mulv[peers] (`make bench-speed` installs it).
 """
 
 import argparse
 import json
-import os
-import statistics
-import subprocess
 import sys
-import tempfile
-import time
+from importlib.util import find_spec
 from pathlib import Path
 
-TASK, WINDOW, WIDTH, BATCH, WARM_UP = "HalfCheetah-P", 4, 256, 256, 1000
-LIBRARIES, SCHEDULES = ("mulv", "sbx", "sb3"), (1, 8)
-DEFAULT = 8  # mulv's own
-LEAD = 304  # steps after the warm-up that are not timed: compilation
+import peers
+import updates
 
+from mulv.run.directory import commit, versions
 
-def time_mulv(steps: int, every: int) -> float:
-    from mulv.agents.sac import SACConfig
-    from mulv.nets.trunk import TrunkConfig
-    from mulv.run.config import RunConfig
-    from mulv.run.loop import Trainer
-    from mulv.run.train import train
-
-    marks: list[float] = []
-
-    class Watched(Trainer):
-        def learn(self) -> None:
-            super().learn()
-            if self.counters.env_steps in (WARM_UP + LEAD, WARM_UP + LEAD + steps):
-                marks.append(time.perf_counter())
-
-    import mulv.run.train as module
-
-    module.Trainer = Watched  # type: ignore[misc]
-    config = RunConfig(
-        task=TASK,
-        agent=SACConfig(window=WINDOW, batch_size=BATCH, trunk=TrunkConfig("mlp", WIDTH, 2)),
-        total_steps=WARM_UP + LEAD + steps + 1,
-        learning_starts=WARM_UP,
-        update_every=every,
-        eval_every=0,
-        checkpoint_every=10**9,
-    )
-    with tempfile.TemporaryDirectory() as directory:
-        train(config, Path(directory) / "run", progress=False)
-    return steps / (marks[1] - marks[0])
-
-
-def time_peer(library: str, steps: int, every: int) -> float:
-    import gymnasium as gym
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    from mulv.envs import make_env
-
-    if library == "sbx":
-        from sbx import SAC
-    else:
-        import torch
-        from stable_baselines3 import SAC
-
-        torch.set_num_threads(len(os.sched_getaffinity(0)))
-
-    class Marks(BaseCallback):
-        def __init__(self) -> None:
-            super().__init__()
-            self.at: list[float] = []
-
-        def _on_step(self) -> bool:
-            if self.num_timesteps in (WARM_UP + LEAD, WARM_UP + LEAD + steps):
-                self.at.append(time.perf_counter())
-            return True
-
-    env = gym.wrappers.FlattenObservation(gym.wrappers.FrameStackObservation(make_env(TASK), WINDOW))
-    marks = Marks()
-    model = SAC(
-        "MlpPolicy",
-        env,
-        learning_starts=WARM_UP,
-        batch_size=BATCH,
-        train_freq=every,
-        gradient_steps=every,
-        policy_kwargs={"net_arch": [WIDTH, WIDTH]},
-        seed=0,
-    )
-    model.learn(WARM_UP + LEAD + steps + 1, callback=marks)
-    return steps / (marks.at[1] - marks.at[0])
+RESULTS = Path(__file__).parents[1] / "results" / "speed"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=3, help="times each library is measured")
-    parser.add_argument("--steps", type=int, default=2000, help="steps timed in a turn")
-    parser.add_argument("--one", choices=LIBRARIES, help=argparse.SUPPRESS)
-    parser.add_argument("--every", type=int, default=DEFAULT, help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*", metavar="{sac,mulv}", help="default: both")
+    parser.add_argument("--turns", type=int, default=5, help="times each thing is measured")
+    parser.add_argument("--steps", type=int, default=2000, help="environment steps timed in a turn of SAC")
     options = parser.parse_args()
-    if options.one:
-        arguments = (options.steps, options.every)
-        print(time_mulv(*arguments) if options.one == "mulv" else time_peer(options.one, *arguments))
-        return
-    try:
-        import sbx  # noqa: F401
-        import stable_baselines3  # noqa: F401
-    except ImportError as error:
-        sys.exit(f"{error.name} is missing: the comparison needs the extra mulv[peers] (make bench-speed)")
-    from tqdm import tqdm
-
-    from mulv.run.directory import commit, versions
-
-    turns = [(library, every) for _ in range(options.turns) for library in LIBRARIES for every in SCHEDULES]
-    rates: dict[tuple[str, int], list[float]] = {turn: [] for turn in turns}
-    for library, every in tqdm(turns, desc="turns"):
-        command = [sys.executable, __file__, "--one", library, "--every", str(every)]
-        command += ["--steps", str(options.steps)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=900)
-        rates[library, every].append(round(float(done.stdout.split()[-1]), 1))
-    typical = {turn: statistics.median(values) for turn, values in rates.items()}
-    fastest = {library: max(typical[library, every] for every in SCHEDULES) for library in LIBRARIES}
-    figures = {
-        "sac_over_sbx": round(typical["mulv", DEFAULT] / fastest["sbx"], 2),
-        "sac_over_sb3": round(typical["mulv", DEFAULT] / fastest["sb3"], 2),
-        "sac_env_steps_per_s": typical["mulv", DEFAULT],
-        "steps_per_s": {
-            f"{library}, rounds of {every}": values for (library, every), values in rates.items()
-        },
-        "setting": {"task": TASK, "window": WINDOW, "width": WIDTH, "batch": BATCH, "updates_per_step": 1},
-        "commit": commit(),
-        "versions": versions(),
-    }
-    out = Path(__file__).parents[1] / "results" / "speed" / "sac.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    names = options.names or ["sac", "mulv"]
+    if unknown := set(names) - {"sac", "mulv"}:
+        parser.error(f"nothing is called {unknown.pop()!r}; there are: sac mulv")
+    missing = [name for name in ("sbx", "stable_baselines3") if find_spec(name) is None]
+    if "sac" in names and missing:
+        sys.exit(f"{missing[0]} is missing: the comparison needs the extra mulv[peers] (make bench-speed)")
+    shown = {}
+    for name in names:
+        figures = (
+            peers.measure(options.turns, options.steps) if name == "sac" else updates.measure(options.turns)
+        )
+        figures |= {"commit": commit(), "versions": versions()}
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
+        shown |= figures
+    print(json.dumps(shown))
 
 
 if __name__ == "__main__":

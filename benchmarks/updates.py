@@ -68,7 +68,7 @@ class Timed:
         traced = jax.make_jaxpr(compiled.update, static_argnums=0)(
             self.agent, self.state, self.batches, self.key, np.int32(0)
         )
-        return _flops(traced.jaxpr) / ROUND
+        return float(_flops(traced.jaxpr) / ROUND)
 
 
 def _flops(jaxpr: Any) -> float:
@@ -117,8 +117,8 @@ def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
     return float(np.quantile(times[100:], 0.99) * 1e3)
 
 
-def measure(turns: int, rounds: int) -> dict[str, Any]:
-    """The figures of issue and README."""
+def measure(turns: int) -> dict[str, Any]:
+    """Ratios of update times, the share of the machine's matmul rate, and the time to act."""
     default = PRESETS["default"]
     sized = replace(default, latent_dim=256)
     published = replace(
@@ -138,10 +138,10 @@ def measure(turns: int, rounds: int) -> dict[str, Any]:
     }
     seconds: dict[str, list[float]] = {name: [] for name in agents}
     rates = []
-    for _ in trange(turns, desc="turns"):
+    for _ in trange(turns, desc="µLV-Rep, turns"):
         rates.append(max(matmul_rate(size) for size in (256, 512, 1024)))
         for name, timed in agents.items():
-            seconds[name].append(timed.seconds(1 if name == "published" else rounds))
+            seconds[name].append(timed.seconds(1 if name == "published" else 4))
 
     def ratio(slow: str, fast: str) -> float:
         pairs = zip(seconds[slow], seconds[fast], strict=True)
@@ -160,7 +160,3 @@ def measure(turns: int, rounds: int) -> dict[str, Any]:
             **{f"{name}, an update": round(t.matmul_flops() / 1e9, 3) for name, t in agents.items()},
         },
     }
-
-
-if __name__ == "__main__":
-    print(measure(turns=5, rounds=4))

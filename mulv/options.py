@@ -19,7 +19,7 @@ class TrainOptions:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: str = "default"
-    """Named values of the agent's options: default, paper."""
+    """Named values of the agent's options: default, paper; mulv also has lvrep (full observation)."""
     out: Path = Path("runs")
     """Where run directories are made."""
     resume: Path | None = None

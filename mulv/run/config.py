@@ -14,7 +14,7 @@ from mulv.agents import AgentConfig, algorithm, preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 
-DEFAULT_ALGO = "sac"
+DEFAULT_ALGO = "mulv"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 def tiny(**changes: object) -> RunConfig:
     """Pendulum's episodes are 200 steps, so checkpoints every 200 fall on episode ends."""
     options = {
+        "algo": "sac",
         "agent": TINY_AGENT,
         "total_steps": 1000,
         "learning_starts": 100,
@@ -36,7 +37,8 @@ def tiny(**changes: object) -> RunConfig:
 
 
 TINY_FLAGS = """
-    --window 2 --batch-size 8 --trunk.width 16 --trunk.depth 1 --learning-starts 100 --update-every 4
+    --algo sac --window 2 --batch-size 8 --trunk.width 16 --trunk.depth 1 --learning-starts 100
+    --update-every 4
     --eval-every 400 --eval-episodes 2 --log-every 50 --checkpoint-every 200 --no-progress
 """.split()  # noqa: SIM905
 

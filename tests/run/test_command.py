@@ -93,7 +93,7 @@ def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
             "no task is called 'HalfChetah-P'; did you mean 'HalfCheetah-P'?",
         ),
         (["train", "--algo", "sak"], "no algorithm is called 'sak'; did you mean 'sac'?"),
-        (["train", "--preset", "papper"], "no preset of sac is called 'papper'; did you mean 'paper'?"),
+        (["train", "--preset", "papper"], "no preset of mulv is called 'papper'; did you mean 'paper'?"),
         (["train", "--resume", "nowhere"], "nowhere is not a run directory: it has no config.json"),
         (["train", "--window", "0"], "window is 0; it must be at least 1"),
         (["train", "--task", "CartPole-v1"], "SAC needs continuous actions"),

@@ -94,4 +94,19 @@ class MuLVConfig(AgentConfig):
 
 PRESETS = {
     "default": MuLVConfig(),
+    # The text: its table's sizes and rates, the ELBO as it is, quadrature by samples, the critic apart.
+    "paper": MuLVConfig(
+        trunk=TrunkConfig("mlp", 1024, 2),
+        learning_rate=1e-4,
+        tau=0.01,
+        latent_dim=100,
+        normalise_latent=False,
+        kl_weight=1.0,
+        critic="monte_carlo",
+        train_frequencies=False,
+        critic_trains_representation=False,
+        initial_temperature=1.0,
+    ),
+    # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
+    "lvrep": MuLVConfig(window=1),
 }
