@@ -172,7 +172,7 @@ class MuLV(AbstractAgent):
                 "train/critic_loss": critic_loss,
                 "train/q_mean": jnp.mean(values),
             }
-            return elbo_loss + critic_loss, (terms, metrics, critic)
+            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic)
 
         model = Model(state.representation.params, state.critic.params)
         gradient, (terms, metrics, solved) = eqx.filter_grad(loss, has_aux=True)(model)
