@@ -1,4 +1,4 @@
-# make demo    train an agent with the defaults, end to end
+# make demo    train an agent on a pendulum whose speed is hidden, with memory and without
 # make test    linters, types, import contract, unit tests (under 10 minutes on two cores)
 # make test-slow   learning runs and long fault injection
 # make bench-speed / make bench-learning   the figures in results/ (need the `peers` extra: installed here)
@@ -11,8 +11,14 @@ PEERS := $(VENV)/.peers
 
 .PHONY: demo test test-slow lint bench-speed bench-learning clean
 
+DEMO := runs/demo
 demo: $(INSTALLED)
-	$(BIN)/mulv train
+	rm -rf $(DEMO)
+	$(BIN)/mulv train --total-steps 10000 --out $(DEMO)/memory
+	@echo; echo "The same agent without memory: its window is the present observation alone."
+	$(BIN)/mulv train --total-steps 10000 --window 1 --out $(DEMO)/no-memory
+	@echo
+	$(BIN)/mulv compare $(DEMO)/memory/Pendulum-P/mulv/seed-0 $(DEMO)/no-memory/Pendulum-P/mulv/seed-0 --out $(DEMO)/comparison.png
 
 test: lint
 	$(BIN)/pytest -n 2

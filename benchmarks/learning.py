@@ -51,11 +51,49 @@ def jobs() -> Iterator[Job]:
             options = ("--window", str(window), "--total-steps", "20000", *plain)
             yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
     yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--algo", "sac", "--total-steps", "30000"))
+    yield from positions_30k()
+    yield from ablations()
+
+
+def positions_30k() -> Iterator[Job]:
+    """µLV-Rep against SAC-MLP with the same trunk, window, replay ratio and backup."""
     for seed in range(3):
         for task in ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P"):
-            steps = "15000" if task == "Pendulum-P" else "30000"
-            options = ("--algo", "sac", "--window", "3", "--n-step", "3", "--total-steps", steps)
-            yield Job("positions-30k", "sac", task, seed, options)
+            steps = ("--total-steps", "15000" if task == "Pendulum-P" else "30000")
+            same = ("--window", "3", "--n-step", "3", *steps)
+            yield Job("positions-30k", "mulv", task, seed, ("--algo", "mulv", *same))
+            yield Job(
+                "positions-30k", "sac", task, seed, ("--algo", "sac", "--trunk.activation", "elu", *same)
+            )
+
+
+ABLATIONS = {
+    "mulv": (),
+    "mulv/no-elbo": ("--elbo-weight", "0"),
+    "mulv/no-critic-gradient": ("--no-critic-trains-representation",),
+    "mulv/omega-fixed": ("--no-train-frequencies",),
+    "mulv/family-relu": ("--family", "relu"),
+    "mulv/family-erf": ("--family", "erf"),
+    "mulv/latent-free": ("--no-normalise-latent",),
+    "mulv/trunk-relu": ("--trunk.activation", "relu"),
+    "mulv/l-3": ("--future", "3"),
+    "mulv/l-5": ("--future", "5"),
+    "mulv/window-1": ("--window", "1"),
+    "mulv/window-5": ("--window", "5"),
+    "mulv/latent-32": ("--latent-dim", "32"),
+    "mulv/latent-512": ("--latent-dim", "512"),
+    "mulv/features-128": ("--features", "128"),
+    "mulv/features-2048": ("--features", "2048"),
+    "mulv/1-step": ("--n-step", "1"),
+}
+
+
+def ablations() -> Iterator[Job]:
+    """What each choice is worth. The seeds are not those of any comparison with another method."""
+    for seed in (100, 101):
+        for method, changes in ABLATIONS.items():
+            options = ("--algo", "mulv", "--total-steps", "20000", "--eval-every", "2500", *changes)
+            yield Job("ablations-20k", method, "HalfCheetah-P", seed, options)
 
 
 def run(job: Job, cores: "SimpleQueue[int]") -> str:

@@ -154,15 +154,15 @@ class MuLV(AbstractAgent):
         """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
-        # Without its gradient the critic stands on the representation's moving average.
-        steady = jax.vmap(state.target_representation.p)(data.x_h, data.a_h)
 
         def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic]]:
             representation, critic = params
             p = jax.vmap(representation.p)(data.x_h, data.a_h)
             terms = explain_batch(representation, p, data, noise, c.kl_balance)
             elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
-            phi = jax.vmap(critic.phi)(p if c.critic_trains_representation else steady)
+            if not c.critic_trains_representation:  # the critic stands on the moving average
+                p = jax.vmap(state.target_representation.p)(data.x_h, data.a_h)
+            phi = jax.vmap(critic.phi)(p)
             if c.solver == "ridge":
                 critic = critic.with_w(jax.lax.stop_gradient(solve_heads(phi, targets, c.ridge)))
             values = jax.vmap(critic.values)(phi)
