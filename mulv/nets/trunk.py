@@ -80,23 +80,30 @@ class TrunkConfig:
 
 
 class Trunk(eqx.Module):
-    """From an input vector to `width` features."""
+    """From an input vector to features: `width` of them, or the input itself at depth 0."""
 
     layers: list[Callable]
 
     def __init__(self, in_dim: int, config: TrunkConfig, *, key: PRNGKeyArray):
+        self.layers = []
+        if config.depth == 0:  # the input itself
+            return
         keys = jax.random.split(key, config.depth + 1)
         width, gain = config.width, 2.0**0.5
         if config.kind == "residual":
             blocks = [ResidualBlock(width, key=k) for k in keys[1:]]
             self.layers = [Linear(in_dim, width, key=keys[0]), *blocks, LayerNorm(width)]
             return
-        self.layers = []
         for i, k in enumerate(keys[:-1]):
             self.layers.append(Linear(in_dim if i == 0 else width, width, key=k, scale=gain))
             if config.kind == "layernorm":
                 self.layers.append(LayerNorm(width))
             self.layers.append(Activation(config.activation))
+
+    @staticmethod
+    def out_dim(in_dim: int, config: TrunkConfig) -> int:
+        """How many features."""
+        return config.width if config.depth else in_dim
 
     def __call__(self, x: Float[Array, "in"]) -> Float[Array, "width"]:
         for layer in self.layers:

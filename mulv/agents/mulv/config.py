@@ -30,6 +30,8 @@ class MuLVConfig(AgentConfig):
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 1
     """l: steps after x_h that z must explain."""
+    decoder_depth: int = 1
+    """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     elbo_weight: float = 1.0
     """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
     kl_weight: float = 0.1
@@ -79,7 +81,7 @@ class MuLVConfig(AgentConfig):
         for name in ("lengthscale", "ridge", "initial_temperature"):
             if not getattr(self, name) > 0:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be positive")
-        for name in ("elbo_weight", "kl_weight", "free_nats"):
+        for name in ("elbo_weight", "kl_weight", "free_nats", "decoder_depth"):
             if not getattr(self, name) >= 0:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
         if not 0 < self.tau <= 1:

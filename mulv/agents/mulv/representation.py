@@ -57,8 +57,9 @@ class Transition(eqx.Module):
     def __init__(self, act_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, head_key = jax.random.split(key)
         self.categorical = config.latent == "categorical"
-        self.trunk = Trunk(config.latent_dim + act_dim, one_layer(config), key=trunk_key)
-        self.head = Linear(config.trunk.width, config.latent_dim, key=head_key)
+        in_dim, trunk = config.latent_dim + act_dim, decoder_trunk(config)
+        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
+        self.head = Linear(Trunk.out_dim(in_dim, trunk), config.latent_dim, key=head_key)
 
     def __call__(self, z: Float[Array, "latent"], a: Float[Array, "act"]) -> Float[Array, "latent"]:
         change = self.head(self.trunk(jnp.concatenate([z, a])))
@@ -74,18 +75,20 @@ class Decoder(eqx.Module):
 
     def __init__(self, obs_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, obs_key, reward_key = jax.random.split(key, 3)
-        self.trunk = Trunk(config.latent_dim, one_layer(config), key=trunk_key)
-        self.obs_head = Linear(config.trunk.width, obs_dim, key=obs_key)
-        self.reward_head = Linear(config.trunk.width, 1, key=reward_key)
+        trunk = decoder_trunk(config)
+        self.trunk = Trunk(config.latent_dim, trunk, key=trunk_key)
+        width = Trunk.out_dim(config.latent_dim, trunk)
+        self.obs_head = Linear(width, obs_dim, key=obs_key)
+        self.reward_head = Linear(width, 1, key=reward_key)
 
     def __call__(self, z: Float[Array, "latent"]) -> tuple[Float[Array, "obs"], Float[Array, ""]]:
         hidden = self.trunk(z)
         return self.obs_head(hidden), self.reward_head(hidden)[0]
 
 
-def one_layer(config: MuLVConfig) -> TrunkConfig:
-    """z is already a good description: a single layer reads it."""
-    return replace(config.trunk, depth=1)
+def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
+    """The body of what reads z."""
+    return replace(config.trunk, depth=config.decoder_depth)
 
 
 class Explanation(NamedTuple):

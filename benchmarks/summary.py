@@ -1,0 +1,76 @@
+"""The tables of README and docs, from results/.
+
+python benchmarks/summary.py
+"""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from mulv.bench.statistics import interquartile_mean, stratified_interval
+
+ROOT = Path(__file__).parents[1]
+Result = dict[str, Any]
+
+
+def lines(suite: str) -> list[Result]:
+    """A suite's result lines."""
+    files = sorted((ROOT / "results" / suite).glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def finals(results: list[Result]) -> dict[str, dict[str, list[float]]]:
+    """method, task: final means in the order of their seeds."""
+    table: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in sorted(results, key=lambda r: r["seed"]):
+        table[result["method"]][result["task"]].append(result["final_mean"])
+    return table
+
+
+def interval(values: list[float]) -> str:
+    """Mean and half-width of its 95 % t-interval."""
+    if len(values) < 2:
+        return f"{values[0]:.0f}"
+    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
+    return f"{np.mean(values):.0f} ± {half:.0f}"
+
+
+def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -> None:
+    """Returns by task, and the interquartile mean of scores where `baseline` is 1 and random actions 0."""
+    table = finals(lines(suite))
+    tasks = [task for task in table[ours] if task in table[baseline]]
+    print(f"\n| {suite} | {baseline} | {ours} | seeds of {ours} | score |\n|---|---|---|---|---|")
+    scores: dict[str, list[float]] = {}
+    for task in tasks:
+        floor, one = random[task], float(np.mean(table[baseline][task]))
+        scores[task] = [(value - floor) / (one - floor) for value in table[ours][task]]
+        seeds = ", ".join(f"{value:.0f}" for value in table[ours][task])
+        row = (task, interval(table[baseline][task]), interval(table[ours][task]), seeds)
+        print(f"| {' | '.join(row)} | {np.mean(scores[task]):.2f} |")
+    everything = np.concatenate([np.asarray(s) for s in scores.values()])
+    low, high = stratified_interval(scores)
+    print(f"\nIQM of scores: {interquartile_mean(everything):.2f} [{low:.2f}, {high:.2f}]")
+
+
+def ablations(suite: str) -> None:
+    """Final returns of each variant, best first."""
+    table = {method: next(iter(tasks.values())) for method, tasks in finals(lines(suite)).items()}
+    print(f"\n| {suite} | mean | seeds |\n|---|---|---|")
+    for method, values in sorted(table.items(), key=lambda item: -np.mean(item[1])):
+        print(f"| {method} | {np.mean(values):.0f} | {', '.join(f'{v:.0f}' for v in values)} |")
+
+
+def main() -> None:
+    random = {r["task"]: float(np.mean(r["returns"])) for r in lines("random")}
+    if lines("positions-30k"):
+        comparison("positions-30k", "mulv", "sac", random)
+    if lines("ablations-20k"):
+        ablations("ablations-20k")
+
+
+if __name__ == "__main__":
+    main()
