@@ -44,6 +44,11 @@ class RunningMoments(eqx.Module):
         mean, std = (jnp.broadcast_to(m, x.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-6)))
         return jnp.clip((x - mean) / std, -limit, limit)
 
+    def scale(self, x: Float[Array, "*any"], limit: float = 10.0) -> Float[Array, "*any"]:
+        """x over its root mean square, so that zero stays zero; clipped alike."""
+        root = jnp.broadcast_to(jnp.sqrt(self.second_moment + 1e-8), x.shape)
+        return jnp.clip(x / root, -limit, limit)
+
 
 def whiten_window(moments: RunningMoments, x: Window) -> Window:
     """Whiten a window's observations; padding stays zero."""

@@ -41,6 +41,7 @@ class MuLVState(NamedTuple):
     target_representation: Representation
     target_critic: Critic
     obs_moments: RunningMoments
+    change_moments: RunningMoments  # of o_{h+1} − o_h
     reward_moments: RunningMoments
 
 
@@ -88,6 +89,7 @@ class MuLV(AbstractAgent):
             target_representation=jax.tree.map(jnp.copy, representation),
             target_critic=jax.tree.map(jnp.copy, critic),
             obs_moments=RunningMoments(self.spec.obs_shape),
+            change_moments=RunningMoments(self.spec.obs_shape),
             reward_moments=RunningMoments(()),
         )
 
@@ -114,9 +116,12 @@ class MuLV(AbstractAgent):
         """Algorithm 1 on one batch: learn the representation, evaluate the policy on it, improve it."""
         c = self.config
         elbo_key, value_key, policy_key = jax.random.split(key, 3)
-        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1])
-        reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
-        state = state._replace(obs_moments=obs_moments, reward_moments=reward_moments)
+        o_h, o_h1, r_h = batch.x_h.obs[:, -1], batch.future.obs[:, 0], batch.future.rewards[:, 0]
+        state = state._replace(
+            obs_moments=state.obs_moments.update(o_h),
+            change_moments=state.change_moments.update(o_h1 - o_h),
+            reward_moments=state.reward_moments.update(r_h),
+        )
         seen = self._as_networks_see(state, batch)
         data, *others = (_part(seen, i, c.batch_size) for i in range(c.representation_updates))
 
@@ -211,7 +216,8 @@ class MuLV(AbstractAgent):
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = self._as_networks_see(state, batch)
-        return inspect_representation(*self._model(state), data, self._backup(state, data, key))
+        o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.predict_changes else data.x_h.obs[:, -1]
+        return inspect_representation(*self._model(state), data, o_h, self._backup(state, data, key))
 
     def _model(self, state: MuLVState) -> Model:
         """What actions are chosen by: the critic and the representation that it is trained on."""
@@ -220,16 +226,19 @@ class MuLV(AbstractAgent):
         return Model(representation, state.critic.params)
 
     def _as_networks_see(self, state: MuLVState, batch: Batch) -> Batch:
-        """Whitened observations; rewards of unit mean square for the decoder."""
+        """Whitened observations; what the decoder explains is of unit mean square."""
         c, future = self.config, batch.future
-        obs = state.obs_moments.whiten(future.obs) if c.normalise_observations else future.obs
-        unit = jnp.sqrt(state.reward_moments.second_moment + 1e-8)
+        if c.predict_changes:
+            before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
+            obs = state.change_moments.scale(future.obs - before)
+        else:
+            obs = state.obs_moments.whiten(future.obs) if c.normalise_observations else future.obs
         obs = jnp.where(future.mask[..., None], obs, 0.0)
         return batch._replace(
             x_h=whiten(c, state.obs_moments, batch.x_h),
             x_hn=whiten(c, state.obs_moments, batch.x_hn),
             reward=batch.reward / reward_scale(c, state.reward_moments),
-            future=future._replace(obs=obs, rewards=future.rewards / unit),
+            future=future._replace(obs=obs, rewards=state.reward_moments.scale(future.rewards)),
         )
 
 

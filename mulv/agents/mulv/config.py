@@ -30,6 +30,8 @@ class MuLVConfig(AgentConfig):
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 1
     """l: steps after x_h that z must explain."""
+    predict_changes: bool = True
+    """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}, in which slow tasks hide their motion."""
     decoder_depth: int = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     elbo_weight: float = 1.0
@@ -105,6 +107,7 @@ PRESETS = {
         tau=0.01,
         latent_dim=100,
         normalise_latent=False,
+        predict_changes=False,
         kl_weight=1.0,
         critic="monte_carlo",
         train_frequencies=False,

@@ -17,14 +17,21 @@ def effective_rank(phi: Float[Array, "batch feature"]) -> Float[Array, ""]:
 
 
 def inspect_representation(
-    representation: Representation, critic: Critic, data: Batch, targets: Float[Array, "batch"]
+    representation: Representation,
+    critic: Critic,
+    data: Batch,
+    repeated: Float[Array, "batch obs"],
+    targets: Float[Array, "batch"],
 ) -> Metrics:
-    """Predictions from p(z | x_h, a_h), the use it makes of its dimensions, and the critic's error."""
+    """Predictions from p(z | x_h, a_h), the use it makes of its dimensions, and the critic's error.
+
+    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h.
+    """
     p = jax.vmap(representation.p)(data.x_h, data.a_h)
     q = jax.vmap(representation.q)(data.x_h, data.a_h, data.future)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
     obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
-    o_h, o_h1, r_h = data.x_h.obs[:, -1], data.future.obs[:, 0], data.future.rewards[:, 0]
+    o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
     phi = jax.vmap(critic.phi)(p)
     values = jax.vmap(critic.values)(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
@@ -34,7 +41,7 @@ def inspect_representation(
         "representation/effective_rank": effective_rank(phi.reshape(phi.shape[0], -1)),
         # Below 1: better than saying that the last observation will repeat.
         "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))
-        / (jnp.sum(jnp.square(o_h1 - o_h)) + 1e-8),
+        / (jnp.sum(jnp.square(o_h1 - repeated)) + 1e-8),
         "representation/reward_unexplained": jnp.mean(jnp.square(r_h - rewards[:, 0]))
         / (jnp.var(r_h) + 1e-8),
         "train/bellman_residual": jnp.mean(jnp.square(values - targets[:, None])) / (spread + 1e-8),
