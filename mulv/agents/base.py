@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.core.errors import MulvError
-from mulv.core.normalise import RunningMoments, whiten_window
+from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, PyTree, Window
 from mulv.core.window import AbstractMemory
@@ -33,6 +33,8 @@ class AgentConfig:
     """The body of actor and critic."""
     normalise_observations: bool = True
     """Whiten observations by running statistics."""
+    encode_changes: bool = True
+    """Show networks the newest observation and the changes that led to it, each at its own scale."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
 
@@ -93,9 +95,11 @@ class AbstractAgent(ABC):
         return {}
 
 
-def whiten(config: AgentConfig, moments: RunningMoments, x: Window) -> Window:
+def as_seen(config: AgentConfig, moments: ObsMoments, x: Window) -> Window:
     """The window as networks see it."""
-    return whiten_window(moments, x) if config.normalise_observations else x
+    if not config.normalise_observations:
+        return x
+    return moments.whiten_changes(x) if config.encode_changes else moments.whiten(x)
 
 
 def reward_scale(config: AgentConfig, moments: RunningMoments) -> Float[Array, ""]:

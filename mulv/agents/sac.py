@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, AgentConfig, reward_scale, whiten
+from mulv.agents.base import AbstractAgent, AgentConfig, as_seen, reward_scale
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
-from mulv.core.normalise import RunningMoments
+from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
 from mulv.core.window import WindowMemory
@@ -80,7 +80,7 @@ class SACState(NamedTuple):
     critics: Trained
     target_critics: Critic
     log_temperature: Trained
-    obs_moments: RunningMoments
+    obs_moments: ObsMoments
     reward_moments: RunningMoments
 
 
@@ -119,7 +119,7 @@ class SAC(AbstractAgent):
             critics=start_training(self.optimiser, critics),
             target_critics=jax.tree.map(jnp.copy, critics),
             log_temperature=start_training(self.optimiser, jnp.log(jnp.float32(c.initial_temperature))),
-            obs_moments=RunningMoments(spec.obs_shape),
+            obs_moments=ObsMoments(RunningMoments(spec.obs_shape), RunningMoments(spec.obs_shape)),
             reward_moments=RunningMoments(()),
         )
 
@@ -136,7 +136,7 @@ class SAC(AbstractAgent):
         deterministic: bool,
     ) -> tuple[Float[Array, "act"], WindowMemory]:
         memory = memory.push_obs(o_h)
-        policy = state.actor.params(whiten(self.config, state.obs_moments, memory.x_h))
+        policy = state.actor.params(as_seen(self.config, state.obs_moments, memory.x_h))
         noise = jax.random.normal(key, (self.spec.act_dim,))
         a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
         return a_h, memory.push_action(a_h)
@@ -146,10 +146,10 @@ class SAC(AbstractAgent):
         c, optimiser = self.config, self.optimiser
         target_key, actor_key = jax.random.split(key)
         noise_shape = batch.a_h.shape
-        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1])
+        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)
-        x_h, x_hn = whiten(c, obs_moments, batch.x_h), whiten(c, obs_moments, batch.x_hn)
+        x_h, x_hn = as_seen(c, obs_moments, batch.x_h), as_seen(c, obs_moments, batch.x_hn)
         temperature = jnp.exp(state.log_temperature.params)
 
         target_noise = jax.random.normal(target_key, noise_shape)

@@ -1,6 +1,6 @@
 """Running statistics that belong to an agent's state: saved, loaded and resumed with it."""
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -50,6 +50,26 @@ class RunningMoments(eqx.Module):
         return jnp.clip(x / root, -limit, limit)
 
 
-def whiten_window(moments: RunningMoments, x: Window) -> Window:
-    """Whiten a window's observations; padding stays zero."""
-    return x._replace(obs=jnp.where(x.mask[..., None], moments.whiten(x.obs), 0.0))
+class ObsMoments(NamedTuple):
+    """Running statistics of observations, and of their change from one to the next."""
+
+    level: RunningMoments
+    change: RunningMoments
+
+    def update(self, o_h: Float[Array, "batch obs"], o_h1: Float[Array, "batch obs"]) -> "ObsMoments":
+        """The moments after these transitions too."""
+        return ObsMoments(self.level.update(o_h), self.change.update(o_h1 - o_h))
+
+    def whiten(self, x: Window) -> Window:
+        """A window with every observation whitened; padding stays zero."""
+        return x._replace(obs=jnp.where(x.mask[..., None], self.level.whiten(x.obs), 0.0))
+
+    def whiten_changes(self, x: Window) -> Window:
+        """The newest observation whitened, and in place of each older one the change from it to the next.
+
+        The same knowledge; but a change that is small beside the observations' spread, as a joint's in one
+        step of a fine simulator, is no longer the small difference of two large inputs.
+        """
+        changes = self.change.scale(x.obs[..., 1:, :] - x.obs[..., :-1, :])
+        changes = jnp.where(x.mask[..., :-1, None], changes, 0.0)
+        return x._replace(obs=jnp.concatenate([changes, self.level.whiten(x.obs[..., -1:, :])], axis=-2))

@@ -13,7 +13,7 @@ from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import polyak, tree_all_finite
 from mulv.core.names import lookup, nearest
-from mulv.core.normalise import RunningMoments, whiten_window
+from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec, Step
 from mulv.core.types import Window
 from mulv.core.window import WindowMemory
@@ -127,9 +127,32 @@ def test_whitening_clips_at_the_limit():
 def test_whitening_a_window_leaves_padding_zero():
     moments = RunningMoments((3,)).update(jnp.float32(np.random.default_rng(0).normal(7.0, 1.0, (20, 3))))
     x = naive_window([np.full(3, 7.0)] * 2, [np.ones(2)], 4)
-    white = whiten_window(moments, jax.tree.map(jnp.asarray, x))
+    white = ObsMoments(moments, moments).whiten(jax.tree.map(jnp.asarray, x))
     assert not np.any(white.obs[:2])
     np.testing.assert_allclose(white.obs[2:], jax.vmap(moments.whiten)(jnp.asarray(x.obs[2:])), rtol=1e-6)
+
+
+def test_changes_replace_the_older_observations_and_padding_stays_zero():
+    rng = np.random.default_rng(0)
+    seen = rng.normal(7.0, 1.0, (200, 3)).astype(np.float32)
+    after = seen + rng.normal(0.0, [0.001, 1.0, 50.0], (200, 3)).astype(np.float32)
+    empty = RunningMoments((3,))
+    moments = ObsMoments(empty, empty).update(jnp.asarray(seen), jnp.asarray(after))
+    x = naive_window([seen[0], after[0]], [np.ones(2)], 4)
+    shown = moments.whiten_changes(jax.tree.map(jnp.asarray, x))
+    assert not np.any(shown.obs[:2])
+    root = np.sqrt(np.mean((after - seen) ** 2, axis=0))
+    np.testing.assert_allclose(shown.obs[2], (after[0] - seen[0]) / root, rtol=1e-2)
+    np.testing.assert_allclose(shown.obs[3], moments.level.whiten(jnp.asarray(after[0])), rtol=1e-5)
+
+
+def test_scaling_keeps_zero_and_gives_unit_mean_square():
+    data = jnp.float32(np.random.default_rng(0).normal(-5.0, 3.0, (500, 2)))
+    moments = RunningMoments((2,)).update(data)
+    scaled = np.asarray(moments.scale(data))
+    np.testing.assert_allclose(np.mean(scaled**2, axis=0), 1.0, rtol=1e-3)
+    assert not np.any(moments.scale(jnp.zeros((4, 2))))
+    np.testing.assert_array_equal(moments.scale(jnp.array([1e9, -1e9])), [10.0, -10.0])
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.25, 1.0])

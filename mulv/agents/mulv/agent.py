@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, reward_scale, whiten
+from mulv.agents.base import AbstractAgent, as_seen, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.planning import Critic, solve_heads
@@ -25,7 +25,7 @@ from mulv.agents.mulv.representation import (
     negative_elbo,
 )
 from mulv.core.learner import Trained, descend, polyak, start_training
-from mulv.core.normalise import RunningMoments
+from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
 from mulv.core.window import WindowMemory
@@ -40,8 +40,7 @@ class MuLVState(NamedTuple):
     log_temperature: Trained
     target_representation: Representation
     target_critic: Critic
-    obs_moments: RunningMoments
-    change_moments: RunningMoments  # of o_{h+1} − o_h
+    obs_moments: ObsMoments
     reward_moments: RunningMoments
 
 
@@ -88,8 +87,7 @@ class MuLV(AbstractAgent):
             log_temperature=start_training(self.optimiser, log_temperature),
             target_representation=jax.tree.map(jnp.copy, representation),
             target_critic=jax.tree.map(jnp.copy, critic),
-            obs_moments=RunningMoments(self.spec.obs_shape),
-            change_moments=RunningMoments(self.spec.obs_shape),
+            obs_moments=ObsMoments(RunningMoments(self.spec.obs_shape), RunningMoments(self.spec.obs_shape)),
             reward_moments=RunningMoments(()),
         )
 
@@ -106,7 +104,7 @@ class MuLV(AbstractAgent):
         deterministic: bool,
     ) -> tuple[Float[Array, "act"], WindowMemory]:
         memory = memory.push_obs(o_h)
-        x_h = whiten(self.config, state.obs_moments, memory.x_h)
+        x_h = as_seen(self.config, state.obs_moments, memory.x_h)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._model(state).q
         a_h = self.policy.act(state.actor.params, q, x_h, temperature, key, deterministic)
@@ -118,8 +116,7 @@ class MuLV(AbstractAgent):
         elbo_key, value_key, policy_key = jax.random.split(key, 3)
         o_h, o_h1, r_h = batch.x_h.obs[:, -1], batch.future.obs[:, 0], batch.future.rewards[:, 0]
         state = state._replace(
-            obs_moments=state.obs_moments.update(o_h),
-            change_moments=state.change_moments.update(o_h1 - o_h),
+            obs_moments=state.obs_moments.update(o_h, o_h1),
             reward_moments=state.reward_moments.update(r_h),
         )
         seen = self._as_networks_see(state, batch)
@@ -211,7 +208,7 @@ class MuLV(AbstractAgent):
 
     def latent(self, state: MuLVState, memory: WindowMemory) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h)."""
-        x_h = whiten(self.config, state.obs_moments, memory.x_h)
+        x_h = as_seen(self.config, state.obs_moments, memory.x_h)
         return state.representation.params.p(x_h, memory.actions[-1]).mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
@@ -230,13 +227,13 @@ class MuLV(AbstractAgent):
         c, future = self.config, batch.future
         if c.predict_changes:
             before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
-            obs = state.change_moments.scale(future.obs - before)
+            obs = state.obs_moments.change.scale(future.obs - before)
         else:
-            obs = state.obs_moments.whiten(future.obs) if c.normalise_observations else future.obs
+            obs = state.obs_moments.level.whiten(future.obs) if c.normalise_observations else future.obs
         obs = jnp.where(future.mask[..., None], obs, 0.0)
         return batch._replace(
-            x_h=whiten(c, state.obs_moments, batch.x_h),
-            x_hn=whiten(c, state.obs_moments, batch.x_hn),
+            x_h=as_seen(c, state.obs_moments, batch.x_h),
+            x_hn=as_seen(c, state.obs_moments, batch.x_hn),
             reward=batch.reward / reward_scale(c, state.reward_moments),
             future=future._replace(obs=obs, rewards=state.reward_moments.scale(future.rewards)),
         )
