@@ -37,7 +37,7 @@ class MuLVConfig(AgentConfig):
     elbo_weight: float = 1.0
     """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
     kl_weight: float = 0.1
-    """Weight of KL(q ‖ p); 1 is the ELBO."""
+    """Weight β of KL(q ‖ p): up to its scale the ELBO of a decoder of variance β; 1 is unit variance."""
     kl_balance: float | None = None
     """Share of the KL's gradient that moves p towards q, the rest moves q towards p. Default: plain KL."""
     free_nats: float = 0.0

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from mulv.agents.mulv.planning import Critic
-from mulv.agents.mulv.representation import Representation
+from mulv.agents.mulv.representation import Latent, Representation
+from mulv.core.categorical import Categorical
 from mulv.core.types import Batch, Metrics
 
 
@@ -14,6 +15,13 @@ def effective_rank(phi: Float[Array, "batch feature"]) -> Float[Array, ""]:
     centred = phi - jnp.mean(phi, axis=0, keepdims=True)
     gram = centred @ centred.T  # the covariance's non-zero eigenvalues, with fewer rows than features
     return jnp.square(jnp.trace(gram)) / (jnp.sum(jnp.square(gram)) + 1e-12)
+
+
+def mean_blur(p: Latent) -> Float[Array, ""]:
+    """How uncertain z is: mean σ, or how far the likeliest of its values is from certain."""
+    if isinstance(p, Categorical):
+        return jnp.mean(1 - jnp.max(jax.nn.softmax(p.logits), axis=-1))
+    return jnp.mean(p.std)
 
 
 def inspect_representation(
@@ -28,7 +36,7 @@ def inspect_representation(
     `repeated` is what the decoder would have to say for o_{h+1} to equal o_h.
     """
     p = jax.vmap(representation.p)(data.x_h, data.a_h)
-    q = jax.vmap(representation.q)(data.x_h, data.a_h, data.future)
+    q: Latent = jax.vmap(representation.q)(data.x_h, data.a_h, data.future)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
     obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
     o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
@@ -37,6 +45,7 @@ def inspect_representation(
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
     return {
         "representation/kl_per_latent": kl,
+        "representation/blur": mean_blur(p),
         "representation/active_latents": jnp.sum(kl > 0.01),
         "representation/effective_rank": effective_rank(phi.reshape(phi.shape[0], -1)),
         # Below 1: better than saying that the last observation will repeat.
