@@ -33,7 +33,7 @@ class AgentConfig:
     """The body of actor and critic."""
     normalise_observations: bool = True
     """Whiten observations by running statistics."""
-    encode_changes: bool = True
+    encode_changes: bool = False
     """Show networks the newest observation and the changes that led to it, each at its own scale."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""

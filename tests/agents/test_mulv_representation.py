@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import effective_rank
 from mulv.agents.mulv.representation import Representation, explain, latent_noise, negative_elbo
@@ -15,6 +16,7 @@ from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Future, Window
 from mulv.nets.trunk import TrunkConfig
+from tests.agents.test_every_agent import initial, random_batches
 
 SPEC = EnvSpec((3,), 2)
 SMALL = MuLVConfig(
@@ -153,6 +155,24 @@ def test_a_categorical_divergence_is_the_sum_of_its_terms():
     a, b = (np.asarray(d.mean, np.float64) for d in (p, q))
     assert float(jnp.sum(p.kl(q))) == pytest.approx(float(np.sum(a * np.log(a / b))), abs=1e-6)
     np.testing.assert_allclose(p.kl(p), 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("changes", [True, False])
+def test_changes_are_what_is_explained_when_asked(changes):
+    """Against the definition: each observation, or its step from the one before over the root mean square."""
+    agent = MuLV(replace(SMALL, batch_size=8, predict_changes=changes), SPEC)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
+    moments = initial(agent, KEY).obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
+    seen = agent._as_networks_see(initial(agent, KEY)._replace(obs_moments=moments), batch)
+    o_h, obs = np.asarray(batch.x_h.obs[:, -1:]), np.asarray(batch.future.obs)
+    if changes:
+        root = np.sqrt(np.mean((obs[:, 0] - o_h[:, 0]) ** 2, axis=0))
+        wanted = (obs - np.concatenate([o_h, obs[:, :-1]], axis=1)) / root
+    else:
+        wanted = (obs - o_h[:, 0].mean(axis=0)) / o_h[:, 0].std(axis=0)
+    real = np.asarray(batch.future.mask)
+    np.testing.assert_allclose(seen.future.obs[real], np.clip(wanted, -10, 10)[real], rtol=1e-3, atol=1e-3)
+    assert not np.any(seen.future.obs[~real])
 
 
 @pytest.mark.parametrize("rank", [1, 3, 10])

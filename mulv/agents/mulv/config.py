@@ -28,9 +28,9 @@ class MuLVConfig(AgentConfig):
     """Dimension of z, or how many values it has."""
     normalise_latent: bool = True
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
-    future: int = 1
+    future: int = 3
     """l: steps after x_h that z must explain."""
-    predict_changes: bool = True
+    predict_changes: bool = False
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}, in which slow tasks hide their motion."""
     decoder_depth: int = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
@@ -106,8 +106,8 @@ PRESETS = {
         learning_rate=1e-4,
         tau=0.01,
         latent_dim=100,
+        future=1,
         normalise_latent=False,
-        predict_changes=False,
         kl_weight=1.0,
         critic="monte_carlo",
         train_frequencies=False,
