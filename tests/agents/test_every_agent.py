@@ -21,12 +21,17 @@ from mulv.run import compiled
 SPEC = EnvSpec((3,), 2)
 KEY = jax.random.key(0)
 LANES = 3
+SMALL: dict[str, dict] = {"mulv": {"latent_dim": 8, "features": 32}, "sac": {}}
 
 
 def tiny(name: str, **changes) -> AbstractAgent:
     algo = ALGORITHMS[name]
     config = algo.config(
-        window=2, batch_size=8, learning_rate=1e-2, trunk=TrunkConfig("mlp", 16, 2), **{"tau": 0.25} | changes
+        window=2,
+        batch_size=8,
+        learning_rate=1e-2,
+        trunk=TrunkConfig("mlp", 16, 2),
+        **{"tau": 0.25} | SMALL[name] | changes,
     )
     return algo.agent(config, SPEC)
 

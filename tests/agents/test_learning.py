@@ -4,7 +4,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-import mulv
 from mulv.agents import ALGORITHMS
 from mulv.api import _LEARNERS, evaluate_policy
 from mulv.nets.trunk import TrunkConfig
@@ -15,6 +14,7 @@ OPTIONS = {
     "learning_starts": 200,
     "learning_rate": 3e-3,
 }
+SMALL = {"mulv": {"latent_dim": 16, "features": 64, "n_step": 1}, "sac": {}}
 
 
 class Echo(gym.Env):
@@ -38,7 +38,7 @@ class Echo(gym.Env):
 
 
 def final_return(algo: str, delay: int, window: int) -> float:
-    agent = _LEARNERS[algo](Echo(delay), window=window, gamma=0.5, **OPTIONS)
+    agent = _LEARNERS[algo](Echo(delay), window=window, gamma=0.5, **OPTIONS, **SMALL[algo])
     agent.learn(3000)
     agent.close()
     return float(np.mean(evaluate_policy(agent, lambda: Echo(delay), episodes=20).returns)) / 20
@@ -56,7 +56,8 @@ def test_memory_is_learned_with_a_window_that_holds_it_and_not_without(algo: str
 
 
 @pytest.mark.slow
-def test_the_masked_pendulum_is_swung_up() -> None:
-    agent = mulv.SAC("Pendulum-P", seed=7, eval_every=0)
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_the_masked_pendulum_is_swung_up(algo: str) -> None:
+    agent = _LEARNERS[algo]("Pendulum-P", seed=7, eval_every=0)
     agent.learn(10_000)
     assert np.mean(agent.evaluate(episodes=10).returns) > -300
