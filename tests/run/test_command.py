@@ -96,13 +96,14 @@ def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
         (["train", "--preset", "papper"], "no preset of mulv is called 'papper'; did you mean 'paper'?"),
         (["train", "--resume", "nowhere"], "nowhere is not a run directory: it has no config.json"),
         (["train", "--window", "0"], "window is 0; it must be at least 1"),
-        (["train", "--task", "CartPole-v1"], "SAC needs continuous actions"),
+        (["train", "--algo", "sac", "--task", "CartPole-v1"], "SAC needs continuous actions"),
         (
             ["train", "--task", "Swimmer-v5", "--keep", "0-99"],
             "position 99, but the observation has 8 entries",
         ),
         (["train", "--task", "Pendulum-P", "--keep", "0"], "Pendulum-P says itself what is kept"),
         (["train", "--task", "metaworld/reach-v3"], "pip install 'mulv[metaworld]'"),
+        (["compare", "nowhere"], "nowhere holds no finished run"),
         (["eval", "nowhere"], "nowhere is not a run directory: it has no config.json"),
     ],
 )
