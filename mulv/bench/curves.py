@@ -37,7 +37,7 @@ def hidden_values(probe: Path, title: str, path: Path) -> Path:
     columns = min(4, hidden.shape[1])
     rows = -(-hidden.shape[1] // columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=(2.4 * columns, 2.4 * rows), layout="constrained", squeeze=False
+        rows, columns, figsize=(max(5.0, 2.4 * columns), max(3.4, 2.4 * rows)), layout="constrained", squeeze=False
     )
     for i, axes in enumerate(grid.flat):
         if i >= hidden.shape[1]:
