@@ -36,9 +36,8 @@ def hidden_values(probe: Path, title: str, path: Path) -> Path:
         hidden, predicted, r2 = saved["hidden"], saved["predicted"], saved["r2"]
     columns = min(4, hidden.shape[1])
     rows = -(-hidden.shape[1] // columns)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=(max(5.0, 2.4 * columns), max(3.4, 2.4 * rows)), layout="constrained", squeeze=False
-    )
+    size = (max(5.0, 2.4 * columns), max(3.4, 2.4 * rows))
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for i, axes in enumerate(grid.flat):
         if i >= hidden.shape[1]:
             axes.set_visible(False)
