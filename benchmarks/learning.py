@@ -4,7 +4,7 @@
     python benchmarks/learning.py first-steps     one of them
 
 Each run is a `mulv train` of its own; its result line is appended to results/<suite>/<method>.jsonl. A run
-that is already there, with the same configuration, is not run again.
+that is already there, with the same options, is not run again.
 """
 
 import argparse
@@ -39,7 +39,9 @@ class Job(NamedTuple):
 
     def done(self) -> bool:
         lines = self.file.read_text().splitlines() if self.file.exists() else []
-        return any((r["task"], r["seed"]) == (self.task, self.seed) for r in map(json.loads, lines))
+        mine = (self.task, self.seed, list(self.options))
+        # Lines older than the field are of suites whose options never changed.
+        return any((r["task"], r["seed"], r.get("options", mine[2])) == mine for r in map(json.loads, lines))
 
 
 def jobs() -> Iterator[Job]:
@@ -110,7 +112,11 @@ def run(job: Job, cores: "SimpleQueue[int]") -> str:
                 preexec_fn=lambda: os.sched_setaffinity(0, {core}),
             )
             (result,) = Path(root).glob("**/result.json")
-            line = json.loads(result.read_text()) | {"suite": job.suite, "method": job.method}
+            line = json.loads(result.read_text()) | {
+                "suite": job.suite,
+                "method": job.method,
+                "options": job.options,
+            }
     finally:
         cores.put(core)
     job.file.parent.mkdir(parents=True, exist_ok=True)

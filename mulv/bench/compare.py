@@ -14,25 +14,36 @@ Result = dict[str, Any]
 
 
 def read_results(runs: Sequence[Path]) -> list[Result]:
-    """The result lines of run directories; what differs from the first run's options is named."""
-    results = []
-    for run in runs:
-        file = run / "result.json"
-        if not file.exists():
-            raise MulvError(f"{run} holds no finished run: there is no {file}")
-        results.append(json.loads(file.read_text()))
+    """The result lines of run directories; runs of one algorithm are told apart by the options that differ."""
+    if not runs:
+        raise MulvError("there is nothing to compare; give run directories, such as runs/*/*/seed-0")
+    results = [_read(run) for run in runs]
     if len({result["task"] for result in results}) > 1:
         raise MulvError("these runs are of different tasks; compare those of one")
-    first = results[0]
-    for result in results[1:]:
-        changes = [line.partition(": ") for line in differences(first["config"], result["config"])]
+    firsts: dict[str, Any] = {}
+    for result in results:
+        first = firsts.setdefault(result["method"], result["config"])
+        changes = [line.partition(": ") for line in differences(first, result["config"])]
         told = [
             f"{name.removeprefix('agent.')} {text.rpartition(', ')[2].removesuffix(' now')}"
             for name, _, text in changes
-            if name not in ("seed", "algo") and result["method"] == first["method"]
+            if name != "seed"
         ]
         result["method"] = "/".join([result["method"], *told])
     return results
+
+
+def _read(run: Path) -> Result:
+    file = run / "result.json"
+    if not file.exists():
+        raise MulvError(f"{run} holds no finished run: there is no {file}")
+    try:
+        result: Result = json.loads(file.read_text())
+    except json.JSONDecodeError as error:
+        raise MulvError(f"{file} is damaged ({error}); train the run again") from error
+    if not result["eval_returns"]:
+        raise MulvError(f"{run} was never evaluated; there is nothing to compare")
+    return result
 
 
 def table(results: Sequence[Result]) -> list[str]:

@@ -46,3 +46,26 @@ def test_an_unfinished_run_and_another_task_are_refused(tmp_path):
     other = write(tmp_path / "b", window=1, seed=0, final=0.0, task="Hopper-P")
     with pytest.raises(MulvError, match="different tasks"):
         read_results([one, other])
+
+
+def test_nothing_a_damaged_file_and_a_run_never_evaluated_are_refused(tmp_path):
+    with pytest.raises(MulvError, match="nothing to compare"):
+        read_results([])
+    damaged = write(tmp_path / "a", window=1, seed=0, final=0.0)
+    (damaged / "result.json").write_text("{")
+    with pytest.raises(MulvError, match="damaged"):
+        read_results([damaged])
+    silent = write(tmp_path / "b", window=1, seed=0, final=0.0)
+    result = json.loads((silent / "result.json").read_text()) | {"eval_returns": [], "final_mean": None}
+    (silent / "result.json").write_text(json.dumps(result))
+    with pytest.raises(MulvError, match="never evaluated"):
+        read_results([silent])
+
+
+def test_each_algorithm_is_compared_with_itself(tmp_path):
+    """Two runs of a second algorithm that differ must not share a name: their curves have different steps."""
+    runs = [write(tmp_path / str(i), window=w, seed=0, final=0.0) for i, w in enumerate((1, 1, 3))]
+    for run in runs[1:]:
+        result = json.loads((run / "result.json").read_text()) | {"method": "sac"}
+        (run / "result.json").write_text(json.dumps(result))
+    assert [r["method"] for r in read_results(runs)] == ["mulv", "sac", "sac/window 3"]
