@@ -1,16 +1,12 @@
 """The pictures in docs/images, from results/."""
 
-import json
 from pathlib import Path
+
+from summary import lines
 
 from mulv.bench.curves import compare
 
 ROOT = Path(__file__).parents[1]
-
-
-def lines(suite: str) -> list[dict[str, object]]:
-    files = sorted((ROOT / "results" / suite).glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
 """The tables of README and docs, from results/.
 
 python benchmarks/summary.py
+
+Scores are 0 at random actions (results/random, made by random_policy.py) and 1 at the baseline.
 """
 
 import json
@@ -43,6 +45,8 @@ def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -
     """Returns by task, and the interquartile mean of scores where `baseline` is 1 and random actions 0."""
     table = finals(lines(suite))
     tasks = [task for task in table[ours] if task in table[baseline]]
+    if not tasks:
+        return
     print(f"\n| {suite} | {baseline} | {ours} | seeds of {ours} | score |\n|---|---|---|---|---|")
     scores: dict[str, list[float]] = {}
     for task in tasks:
@@ -59,6 +63,8 @@ def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -
 def ablations(suite: str) -> None:
     """Final returns of each variant, best first."""
     table = {method: next(iter(tasks.values())) for method, tasks in finals(lines(suite)).items()}
+    if not table:
+        return
     print(f"\n| {suite} | mean | seeds |\n|---|---|---|")
     for method, values in sorted(table.items(), key=lambda item: -np.mean(item[1])):
         print(f"| {method} | {np.mean(values):.0f} | {', '.join(f'{v:.0f}' for v in values)} |")
@@ -66,10 +72,8 @@ def ablations(suite: str) -> None:
 
 def main() -> None:
     random = {r["task"]: float(np.mean(r["returns"])) for r in lines("random")}
-    if lines("positions-30k"):
-        comparison("positions-30k", "mulv", "sac", random)
-    if lines("ablations-20k"):
-        ablations("ablations-20k")
+    comparison("positions-30k", "mulv", "sac", random)
+    ablations("ablations-20k")
 
 
 if __name__ == "__main__":

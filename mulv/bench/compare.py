@@ -14,7 +14,7 @@ Result = dict[str, Any]
 
 
 def read_results(runs: Sequence[Path]) -> list[Result]:
-    """The result lines of run directories; runs of one algorithm are told apart by the options that differ."""
+    """The result lines of run directories; runs of one algorithm are told apart by their options."""
     if not runs:
         raise MulvError("there is nothing to compare; give run directories, such as runs/*/*/seed-0")
     results = [_read(run) for run in runs]
