@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from mulv.bench.statistics import interquartile_mean, stratified_interval
+from mulv.bench.statistics import estimate, interquartile_mean, t_half_width
 
 ROOT = Path(__file__).parents[1]
 Result = dict[str, Any]
@@ -37,8 +36,7 @@ def interval(values: list[float]) -> str:
     """Mean and half-width of its 95 % t-interval."""
     if len(values) < 2:
         return f"{values[0]:.0f}"
-    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / len(values) ** 0.5
-    return f"{np.mean(values):.0f} ± {half:.0f}"
+    return f"{np.mean(values):.0f} ± {t_half_width(np.asarray(values)):.0f}"
 
 
 def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -> None:
@@ -55,9 +53,9 @@ def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -
         seeds = ", ".join(f"{value:.0f}" for value in table[ours][task])
         row = (task, interval(table[baseline][task]), interval(table[ours][task]), seeds)
         print(f"| {' | '.join(row)} | {np.mean(scores[task]):.2f} |")
-    everything = np.concatenate([np.asarray(s) for s in scores.values()])
-    low, high = stratified_interval(scores)
-    print(f"\nIQM of scores: {interquartile_mean(everything):.2f} [{low:.2f}, {high:.2f}]")
+    by_task = [np.asarray(values) for values in scores.values()]
+    iqm, low, high = estimate(interquartile_mean, by_task, rng=np.random.default_rng(0), samples=5000)
+    print(f"\nIQM of scores: {iqm:.2f} [{low:.2f}, {high:.2f}]")
 
 
 def ablations(suite: str) -> None:
