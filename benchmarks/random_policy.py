@@ -1,14 +1,21 @@
-"""What uniform actions reach: the zero of the scores in summary.py. Writes results/random/random.jsonl."""
+"""What uniform actions reach: the zero of scores.
 
+Writes results/random/random.jsonl, and its means to the package's data.
+"""
+
+import csv
 import json
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
-from mulv.envs import Lanes, make_env
+from mulv.envs import TASKS, Lanes, make_env
 from mulv.run.directory import commit, versions
 
-TASKS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
+ROOT = Path(__file__).parents[1]
+# What an agent sees does not matter to uniform actions: each task's full observation has the same returns.
+MASKED = [name for name in TASKS if name.endswith(("-P", "-P-mbbl"))]
 EPISODES = 20
 
 
@@ -28,15 +35,22 @@ def returns(task: str) -> list[float]:
 
 
 def main() -> None:
-    out = Path(__file__).parents[1] / "results" / "random" / "random.jsonl"
     made = {"commit": commit(), "versions": versions()}
-    found = {task: returns(task) for task in TASKS}
+    found = {task: returns(task) for task in tqdm(MASKED, desc="tasks")}
+    out = ROOT / "results" / "random" / "random.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("w") as file:
         for task, values in found.items():
             line = {"task": task, "method": "random", "seed": 0, "returns": values, **made}
             file.write(json.dumps(line) + "\n")
-            print(f"{task:16} {np.mean(values):10.1f}")
+            print(f"{task:20} {np.mean(values):10.1f}")
+    with (ROOT / "mulv" / "bench" / "data" / "random.csv").open("w", newline="") as file:
+        file.write(
+            f"# Mean return of {EPISODES} episodes of uniform actions (benchmarks/random_policy.py).\n"
+        )
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["task", "return"])
+        table.writerows([task, round(float(np.mean(values)), 3)] for task, values in found.items())
 
 
 if __name__ == "__main__":
