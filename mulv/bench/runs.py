@@ -1,0 +1,117 @@
+"""Result lines as runs that figures can be made of."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mulv.bench.published import split_task
+from mulv.run.config import differences
+
+METHODS = ("mulv", "sac", "lvrep", "drqv2", "dreamer", "slac", "psr", "mwm")  # order of legends and tables
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run; `returns` and `success` are means over an evaluation's episodes."""
+
+    suite: str
+    method: str
+    task: str
+    seed: int
+    env_steps: int
+    steps: np.ndarray
+    returns: np.ndarray
+    success: np.ndarray | None
+    config: dict[str, Any]
+    config_hash: str
+    commit: str
+    versions: dict[str, Any]
+    minutes: float
+
+    @property
+    def problem(self) -> str:
+        """The task, whatever is seen of it."""
+        return split_task(self.task).problem
+
+    @property
+    def label(self) -> str:
+        """The method's name in legends, which also says where nothing is hidden from it."""
+        return f"{self.method} (full observation)" if split_task(self.task).view == "F" else self.method
+
+
+def to_runs(results: Iterable[dict[str, Any]]) -> list[Run]:
+    """Result lines as runs.
+
+    Of equal ones the last counts; where a seed ran twice with other options, these become part of the name.
+    """
+    last: dict[tuple[Any, ...], Run] = {}
+    for result in results:
+        run = _run(result)
+        key = (run.suite, run.method, run.task, run.seed, run.env_steps, run.config_hash)
+        last[key] = run
+    groups: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    for run in last.values():
+        groups[run.suite, run.method, run.task].append(run)
+    clashes = {(s, m) for (s, m, _), runs in groups.items() if len({r.seed for r in runs}) < len(runs)}
+    first: dict[tuple[str, str, str], Run] = {}
+    named = []
+    for run in last.values():
+        if (run.suite, run.method) in clashes:
+            other = first.setdefault((run.suite, run.method, run.task), run)
+            run = replace(run, method="/".join([run.method, *_told_apart(other, run)]))
+        named.append(run)
+    return named
+
+
+def _run(result: dict[str, Any]) -> Run:
+    success = result.get("eval_success")
+    return Run(
+        suite=result["suite"],
+        method=result["method"],
+        task=result["task"],
+        seed=result["seed"],
+        env_steps=result["env_steps"],
+        steps=np.asarray(result["eval_env_steps"], float),
+        returns=np.asarray([np.mean(episodes) for episodes in result["eval_returns"]], float),
+        success=None if success is None else np.asarray([np.mean(s) for s in success], float),
+        config=result["config"],
+        config_hash=result["config_hash"],
+        commit=result["commit"],
+        versions=result["versions"],
+        minutes=result["wall_s"] / 60,
+    )
+
+
+def _told_apart(first: Run, run: Run) -> list[str]:
+    changes = [line.partition(": ") for line in differences(first.config, run.config)]
+    return [
+        f"{name.removeprefix('agent.')} {text.rpartition(', ')[2].removesuffix(' now')}"
+        for name, _, text in changes
+        if name != "seed"
+    ]
+
+
+def by_suite(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs by suite, the largest first."""
+    suites: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        suites[run.suite].append(run)
+    return dict(sorted(suites.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def by_label(runs: Iterable[Run]) -> dict[str, dict[str, list[Run]]]:
+    """Evaluated runs by label and problem, seeds in order; labels in the order of legends."""
+    table: dict[str, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run in sorted(runs, key=lambda run: (method_order(run.label), run.problem, run.seed)):
+        if run.returns.size:
+            table[run.label][run.problem].append(run)
+    return {label: dict(problems) for label, problems in table.items()}
+
+
+def method_order(label: str) -> tuple[int, str]:
+    """Known methods first, each followed by its variants."""
+    parent = label.partition("/")[0].partition(" ")[0]
+    return (METHODS.index(parent) if parent in METHODS else len(METHODS), label)
