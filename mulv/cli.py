@@ -15,6 +15,7 @@ commands:
   train   train an agent, or take up a run again (--resume RUN)
   eval    evaluate a run's newest checkpoint
   compare draw the learning curves of runs in one picture
+  report  one HTML page of all results under a directory
   envs    list the tasks
 
 mulv COMMAND --help lists a command's options.
@@ -49,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _command(name: str) -> Callable[[list[str]], int]:
     from mulv.core.names import lookup
 
-    return lookup("command", name, {"train": _train, "eval": _eval, "compare": _compare, "envs": _envs})
+    commands = {"train": _train, "eval": _eval, "compare": _compare, "report": _report, "envs": _envs}
+    return lookup("command", name, commands)
 
 
 def _fail(message: str) -> int:
@@ -127,6 +129,16 @@ def _compare(arguments: list[str]) -> int:
     results = read_results(options.runs)
     print("\n".join(table(results)))
     print(f"picture {compare(results, results[0]['task'], options.out)}")
+    return 0
+
+
+def _report(arguments: list[str]) -> int:
+    from mulv.bench.report import write_report
+    from mulv.options import parse_report
+
+    options = parse_report(arguments)
+    runs = write_report(options.directory, options.out)
+    print(f"page {options.out}: {runs} runs, {options.out.stat().st_size / 1e6:.1f} MB")
     return 0
 
 

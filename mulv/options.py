@@ -52,9 +52,24 @@ class CompareOptions:
     """The picture."""
 
 
+@dataclass(frozen=True)
+class ReportOptions:
+    """Write one HTML page: learning curves, aggregates with intervals, the paper's table beside ours."""
+
+    directory: tyro.conf.Positional[Path]
+    """Where the results are: run directories, or <suite>/<method>.jsonl with a result line each."""
+    out: Path = Path("report.html")
+    """The page."""
+
+
 def parse_compare(arguments: Sequence[str]) -> CompareOptions:
     """`mulv compare`'s options."""
     return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")
+
+
+def parse_report(arguments: Sequence[str]) -> ReportOptions:
+    """`mulv report`'s options."""
+    return tyro.cli(ReportOptions, args=list(arguments), prog="mulv report")
 
 
 def parse_train(arguments: Sequence[str]) -> TrainOptions:

@@ -1,0 +1,41 @@
+"""HTML and SVG from Python values: whatever is not markup already is escaped."""
+
+from html import escape
+
+
+class Html(str):
+    """Markup; any other string is text, and is escaped where it meets markup."""
+
+    __slots__ = ()
+
+
+def element(name: str, *children: str, **attributes: str | float | None) -> Html:
+    """An element. `class_` is class, `font_size` font-size; attributes that are None are left out."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def join(*children: str) -> Html:
+    """Children one after another."""
+    return Html("".join(c if isinstance(c, Html) else escape(c) for c in children))
+
+
+def table(head: list[str], rows: list[list[str]], caption: str = "") -> Html:
+    """A table in a box of its own, so that a wide one scrolls there and not the page."""
+    header = element("tr", *[element("th", cell, scope="col") for cell in head])
+    body = [
+        element("tr", element("th", first, scope="row"), *[element("td", cell) for cell in cells])
+        for first, *cells in rows
+    ]
+    parts = [element("thead", header), element("tbody", *body)]
+    if caption:
+        parts.insert(0, element("caption", caption))
+    return element("div", element("table", *parts), class_="scroll", tabindex="0")
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.1f}".removesuffix(".0")
