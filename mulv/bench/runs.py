@@ -39,7 +39,7 @@ class Run:
     @property
     def label(self) -> str:
         """The method's name in legends, which also says where nothing is hidden from it."""
-        return f"{self.method} (full observation)" if split_task(self.task).view == "F" else self.method
+        return f"{self.method} (full obs.)" if split_task(self.task).view == "F" else self.method
 
 
 def to_runs(results: Iterable[dict[str, Any]]) -> list[Run]:

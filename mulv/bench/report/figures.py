@@ -19,12 +19,14 @@ def figure(title: str, drawing: Html, *below: str) -> Html:
     return element("figure", element("figcaption", title), drawing, *below)
 
 
-def legend(entries: Mapping[str, str], colours: Colours) -> Html:
-    """Names, and what is said of each, beside their colours."""
+def legend(entries: Mapping[str, str], colours: Colours, level: str = "") -> Html:
+    """Names, and what is said of each, beside their colours; and the name of a level, if one is drawn."""
     items = [
         element("span", element("i", class_=colours[label]), element("span", label), " ", said)
         for label, said in entries.items()
     ]
+    if level:
+        items.append(element("span", element("i", class_="dotted"), level))
     return element("div", *items, class_="legend")
 
 
@@ -70,10 +72,11 @@ def learning_curves(
             ]
             plot.line(steps, middle, f"thick {colours[label]}", f"{label}, mean")
             plot.points(steps, middle, colours[label], said)
-    if random is not None and not success:
-        plot.level(random, "random actions")
+    levels = ""
+    if random is not None and not success and plot.level(random, f"random actions: {numbers.short(random)}"):
+        levels = "random actions"
     seeds = {label: numbers.count(len(some), "seed") for label, some in runs.items()}
-    below = [legend(seeds, colours)]
+    below = [legend(seeds, colours, levels)]
     if few:
         below.append(note(f"Fewer than {ENOUGH_SEEDS} seeds, so no band: {', '.join(few)}."))
     return figure(title, plot.render(), *below)

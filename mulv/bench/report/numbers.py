@@ -24,6 +24,13 @@ def short(value: float) -> str:
     return text.replace("-", MINUS)
 
 
+def plus_minus(mean: float, spread: float) -> str:
+    """A mean and its spread, to the same decimals."""
+    decimals = 2 - sum(max(abs(mean), spread) >= edge for edge in (10, 100))
+    decimals += max(abs(mean), spread) < 1
+    return f"{mean:,.{decimals}f} ± {spread:,.{decimals}f}".replace("-", MINUS)
+
+
 def signed(value: float) -> str:
     """With its sign, whichever it is."""
     return short(value) if value < 0 else f"+{short(value)}"

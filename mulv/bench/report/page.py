@@ -73,6 +73,7 @@ def render(runs: Sequence[Run], speed_tables: Sequence[Html] = ()) -> Html:
         suite_section(f"suite-{number}", suite, some, colours, rng)
         for number, (suite, some) in enumerate(by_suite(runs).items())
     ]
+    sections.sort(key=lambda section: section.small)
     sections.append(Section("paper", "The paper's table, with ours beside it", paper_section(runs)))
     if speed_tables:
         sections.append(Section("speed", "Speed", element("div", *speed_tables, class_="grid tables")))
@@ -157,9 +158,9 @@ def _aggregated(
 
 
 ONE = {
-    "ceiling": "1 the best published return with the full state after 200K steps",
-    "paper": "1 the paper's LV-Rep with full observations",
-    "best here": "1 the mean of the best method here",
+    "ceiling": "the best published return with the full state after 200K steps",
+    "paper": "what the paper's LV-Rep reached with full observations",
+    "best here": "the mean of the best method here",
 }
 
 
@@ -168,14 +169,10 @@ def _scale_words(known: Mapping[str, Scale], problems: Sequence[str]) -> str:
     sources: dict[str, list[str]] = {}
     for problem in problems:
         sources.setdefault(known[problem].source, []).append(problem)
-    if list(sources) == ["success"]:
+    success = sources.pop("success", [])
+    if not sources:
         return "A score is the rate of success."
-    ones = [
-        words + (f" ({', '.join(sources[source])})" if len(sources) > 1 else "")
-        for source, words in ONE.items()
-        if source in sources
-    ]
-    success = (
-        f"; of {', '.join(sources['success'])} it is the rate of success" if "success" in sources else ""
-    )
-    return f"A score of 0 is the return of uniform random actions, {' or '.join(ones)}{success}."
+    usual, *others = sorted(sources, key=lambda source: -len(sources[source]))
+    words = f"A score of 0 is the return of uniform random actions, 1 is {ONE[usual]}"
+    words += "".join(f"; of {', '.join(sources[source])}, {ONE[source]}" for source in others)
+    return words + (f"; of {', '.join(success)}, a score is the rate of success" if success else "") + "."

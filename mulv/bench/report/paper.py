@@ -100,14 +100,13 @@ def paper_section(runs: Iterable[Run]) -> Html:
 
 
 def _cell(published: Published, found: Ours | None) -> Html:
-    theirs = element(
-        "span", f"{numbers.short(published.mean)} ± {numbers.short(published.std)}", class_="theirs"
-    )
+    theirs = element("span", numbers.plus_minus(*published), class_="theirs")
     if found is None:
         return join(theirs, element("span", "–", class_="ours none"))
     seeds = found.returns.size
-    spread = f" ± {numbers.short(found.returns.std(ddof=1))}" if seeds > 1 else ""
-    value = f"{numbers.short(found.returns.mean())}{spread} ({seeds})"
+    mean = float(found.returns.mean())
+    value = numbers.plus_minus(mean, found.returns.std(ddof=1)) if seeds > 1 else numbers.short(mean)
+    value += f" ({seeds})"
     if found.steps < LONG_ENOUGH:
         value += f" at {numbers.steps(found.steps)}"
     if not compares_with_paper(found.task):
@@ -121,7 +120,7 @@ def _difference(published: Published, found: Ours) -> list[Html]:
     if not found.compares:
         return []
     seeds, difference = found.returns.size, float(found.returns.mean() - published.mean)
-    share = f" ({100 * difference / published.mean:+.0f} %)".replace("-", numbers.MINUS)
+    share = f" ({round(100 * difference / published.mean):+d} %)".replace("-", numbers.MINUS)
     if seeds < 2:
         return [element("span", numbers.signed(difference) + share, class_="difference unsure")]
     half = welch_half_width((published.std, PAPER_SEEDS), (float(found.returns.std(ddof=1)), seeds))

@@ -25,7 +25,7 @@ class Plot:
     y_text: Callable[[float], str] = numbers.short
     height: float = 250.0
     marks: list[Html] = field(default_factory=list)
-    LEFT, RIGHT, TOP, BOTTOM = 50.0, 14.0, 10.0, 40.0
+    LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 10.0, 40.0
 
     def x(self, value: float) -> float:
         low, high = self.x_range
@@ -58,17 +58,13 @@ class Plot:
             title = element("title", words)
             self.marks.append(element("circle", title, cx=self.x(x), cy=self.y(y), r=5, class_=f"hit {css}"))
 
-    def level(self, y: float, words: str) -> None:
-        """A dotted horizontal line with its name, where it is within the axes."""
+    def level(self, y: float, said: str) -> bool:
+        """A dotted horizontal line, where it is within the axes; tells whether it is."""
         low, high = self.y_range
-        if not low <= y <= high:
-            return
-        at = self.y(y)
-        above = at - 5 if at > self.TOP + 14 else at + 13
-        self.marks += [
-            element("path", d=f"M{self.LEFT:.1f} {at:.1f}H{WIDTH - self.RIGHT:.1f}", class_="level"),
-            element("text", words, x=WIDTH - self.RIGHT - 2, y=above, text_anchor="end", class_="note"),
-        ]
+        if low <= y <= high:
+            across = f"M{self.LEFT:.1f} {self.y(y):.1f}H{WIDTH - self.RIGHT:.1f}"
+            self.marks.append(element("path", element("title", said), d=across, class_="level"))
+        return low <= y <= high
 
     def render(self) -> Html:
         """The plot as an element."""
@@ -89,7 +85,7 @@ class Plot:
         middle = (self.LEFT + right) / 2
         parts.append(element("path", d=f"M{self.LEFT:.1f} {bottom:.1f}H{right:.1f}", class_="axis"))
         parts.append(element("text", self.x_label, x=middle, y=self.height - 7, text_anchor="middle"))
-        turn = f"translate(11 {(self.TOP + bottom) / 2:.1f}) rotate(-90)"
+        turn = f"translate(10 {(self.TOP + bottom) / 2:.1f}) rotate(-90)"
         parts.append(element("text", self.y_label, transform=turn, text_anchor="middle"))
         return parts
 
@@ -114,9 +110,9 @@ class Row:
 
 def interval_plot(title: str, rows: Sequence[Row], width: float, centre: float | None = None) -> Html:
     """Values and intervals, a row each, with their names on the left and values on the right."""
-    # 6.2 units a letter at the font's size; a longer name is cut and said in full on hovering.
-    longest = min(int(width * 0.075), max(len(row.name) for row in rows))
-    left, right, top, pitch = 10 + 6.2 * longest, width - 40.0, 6.0, 24.0
+    # Seven units are room for a letter; a longer name is cut and said in full on hovering.
+    longest = min(int(width * 0.065), max(len(row.name) for row in rows))
+    left, right, top, pitch = 10 + 7.0 * longest, width - 46.0, 6.0, 24.0
     ends = [end for row in rows for end in (row.interval or (row.value, row.value))]
     low, high = padded([*ends, *([] if centre is None else [centre])], 0.06)
     bottom = top + pitch * len(rows)

@@ -41,9 +41,9 @@ def final_returns(methods: Table, problems: Mapping[str, str]) -> Html:
 
 
 def _mean(values: np.ndarray, bold: bool) -> Html:
-    half = f" ± {numbers.short(float(t_half_width(values)))}" if values.size > 1 else ""
-    mean = numbers.short(float(values.mean()))
-    return join(element("strong", mean) if bold else mean, half, element("small", f" ({values.size})"))
+    mean = float(values.mean())
+    text = numbers.plus_minus(mean, float(t_half_width(values))) if values.size > 1 else numbers.short(mean)
+    return join(element("strong", text) if bold else text, element("small", f" ({values.size})"))
 
 
 def speed(directory: Path) -> list[Html]:
