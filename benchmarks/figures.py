@@ -1,12 +1,32 @@
-"""The pictures in docs/images, from results/."""
+"""The pictures in docs/images, from results/; that of the report needs chromium."""
 
+import shutil
+import subprocess
+import tempfile
 from pathlib import Path
 
+from PIL import Image
 from summary import lines
 
 from mulv.bench.curves import compare
+from mulv.bench.report import write_report
 
 ROOT = Path(__file__).parents[1]
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+
+
+def picture_of_report(path: Path) -> Path:
+    """The top of the page that `mulv report results` writes, as a browser shows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        page, profile = Path(folder) / "report.html", Path(folder) / "profile"
+        write_report(ROOT / "results", page)
+        shot = ("--hide-scrollbars", "--window-size=1280,1440", f"--screenshot={path}", page.as_uri())
+        subprocess.run(
+            ["chromium", *FLAGS, f"--user-data-dir={profile}", *shot], check=True, capture_output=True
+        )
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(128).save(path, optimize=True)  # a third of the bytes
+    return path
 
 
 def main() -> None:
@@ -15,6 +35,8 @@ def main() -> None:
     title = "Pendulum-P: its speed is hidden, a window of four observations shows it"
     print(compare(lines("pendulum-memory"), title, images / "pendulum-memory.png"))
     print(compare(lines("first-steps"), "HalfCheetah-P from positions alone", images / "first-steps.png"))
+    if shutil.which("chromium"):
+        print(picture_of_report(images / "report.png"))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ def short(value: float) -> str:
 
 def plus_minus(mean: float, spread: float) -> str:
     """A mean and its spread, to the same decimals."""
-    decimals = 2 - sum(max(abs(mean), spread) >= edge for edge in (10, 100))
-    decimals += max(abs(mean), spread) < 1
+    size = max(abs(mean), spread)
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 4
     return f"{mean:,.{decimals}f} ± {spread:,.{decimals}f}".replace("-", MINUS)
 
 

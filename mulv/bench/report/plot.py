@@ -146,5 +146,6 @@ def interval_plot(title: str, rows: Sequence[Row], width: float, centre: float |
 def padded(values: Sequence[float] | np.ndarray, share: float = 0.05) -> tuple[float, float]:
     """A range around values, with room at its ends."""
     low, high = float(np.min(values)), float(np.max(values))
-    room = (high - low) * share or max(abs(high), 1.0) * share
-    return low - room, high + room
+    size = max(abs(low), abs(high), 1.0)
+    span = high - low if high - low > 1e-9 * size else size  # values that are all but equal still need room
+    return low - share * span, high + share * span
