@@ -1,1 +1,1 @@
-"""Comparing runs: figures, and later suites and statistics."""
+"""Comparing runs: figures, statistics, published numbers, the report."""

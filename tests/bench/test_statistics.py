@@ -143,6 +143,18 @@ def test_an_interval_holds_the_truth_as_often_as_it_says(name):
     assert 0.87 <= hits / 300 <= 0.98
 
 
+def test_three_seeds_of_one_task_are_too_few_and_t_intervals_allow_for_it():
+    """What docs/benchmarks.md warns of."""
+    rng, bootstrap, student = np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        scores = rng.normal(size=3)
+        _, low, high = estimate(mean, [scores], rng=rng, samples=200)
+        bootstrap += low <= 0 <= high
+        student += abs(scores.mean()) <= t_half_width(scores)
+    assert bootstrap / 400 < 0.8
+    assert 0.92 < student / 400 < 0.98
+
+
 def test_tasks_are_strata_so_their_differences_are_no_uncertainty():
     scores = [np.full(4, 0.0), np.full(4, 10.0)]
     assert estimate(mean, scores, rng=np.random.default_rng(0)) == (5.0, 5.0, 5.0)
