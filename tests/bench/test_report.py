@@ -219,6 +219,19 @@ def test_methods_and_tasks_left_out_of_aggregates_are_named():
     assert "share too few tasks with the others: slac." in page
 
 
+def test_one_seed_of_several_tasks_is_aggregated_without_intervals():
+    page = page_of(*[result(method, task) for method in ("mulv", "sac") for task in ("Ant-P", "Hopper-P")])
+    assert "Interquartile mean" in page
+    assert 'class="range"' not in page
+    assert 'class="band' not in page
+
+
+def test_runs_of_different_length_are_said_to_be():
+    said = "Runs differ in length, and each counts at its own end: HalfCheetah."
+    assert said in words(page_of(*seeds("mulv"), *seeds("sac", steps=2000)))
+    assert said not in words(page_of(*seeds("mulv"), *seeds("sac")))
+
+
 def test_equal_results_give_an_equal_page():
     lines = [*seeds("mulv"), *seeds("sac", final=70.0)]
     assert page_of(*lines) == page_of(*lines)

@@ -65,7 +65,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def chromium(profile: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A browser of its own, with an empty profile."""
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={profile}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=180)
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
 
 
 def said(stderr: str) -> list[str]:

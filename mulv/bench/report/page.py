@@ -140,10 +140,14 @@ def _aggregated(
     """The aggregate figures, with how scores are made and what is left out."""
     known = scales(table)
     labels, problems = comparable(table, known)
-    if not problems or all(len(table[label][problem]) < 2 for label in labels for problem in problems):
-        return []
+    runs = {problem: [run for label in labels for run in table[label][problem]] for problem in problems}
+    seeds = max((len(table[label][problem]) for label in labels for problem in problems), default=0)
+    if seeds < 2 and (len(labels) < 2 or len(problems) < 2):
+        return []  # a run or two: the table has said it all
     chosen = {label: table[label] for label in labels}
     said = [f"Over {', '.join(problems)}. " + _scale_words(known, problems)]
+    if uneven := [problem for problem in problems if len({run.steps[-1] for run in runs[problem]}) > 1]:
+        said.append(f"Runs differ in length, and each counts at its own end: {', '.join(uneven)}.")
     if missing := [title for problem, title in titles.items() if problem not in known]:
         said.append(f"Left out, for want of a scale: {', '.join(missing)}.")
     if fewer := [title for problem, title in titles.items() if problem in known and problem not in problems]:
