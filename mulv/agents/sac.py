@@ -17,7 +17,7 @@ from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics, Window
+from mulv.core.types import Batch, Metrics
 from mulv.core.window import WindowMemory
 from mulv.nets.policy import Actor, act_on
 from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
@@ -27,7 +27,7 @@ from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten
 class SACConfig(AgentConfig):
     """Hyperparameters of SAC-MLP."""
 
-    tau: float = 0.005
+    tau: float = 0.02
     """Step of the target critic towards the critic, per update."""
     initial_temperature: float = 0.1
     """Entropy weight α at the start; it is tuned from there."""
@@ -61,11 +61,13 @@ class Critic(eqx.Module):
         self.trunk = Trunk(in_dim, trunk, key=trunk_key)
         self.head = Linear(trunk.width, 1, key=head_key)
 
-    def __call__(self, x_h: Window, a_h: Float[Array, "act"]) -> Float[Array, ""]:
-        return self.head(self.trunk(jnp.concatenate([flatten_window(x_h), a_h])))[0]
+    def __call__(self, x_h: Float[Array, "in"], a_h: Float[Array, "act"]) -> Float[Array, ""]:
+        return self.head(self.trunk(jnp.concatenate([x_h, a_h])))[0]
 
 
-def q_values(critics: Critic, x_h: Window, a_h: Float[Array, "batch act"]) -> Float[Array, "head batch"]:
+def q_values(
+    critics: Critic, x_h: Float[Array, "batch in"], a_h: Float[Array, "batch act"]
+) -> Float[Array, "head batch"]:
     """Q of a whole batch under each critic of an ensemble, which is stacked along its leaves' first axis.
 
     The ensemble is the outer axis: the other way round XLA transposes every activation.
@@ -136,7 +138,7 @@ class SAC(AbstractAgent):
         deterministic: bool,
     ) -> tuple[Float[Array, "act"], WindowMemory]:
         memory = memory.push_obs(o_h)
-        policy = state.actor.params(as_seen(self.config, state.obs_moments, memory.x_h))
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory.x_h)))
         noise = jax.random.normal(key, (self.spec.act_dim,))
         a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
         return a_h, memory.push_action(a_h)
@@ -149,7 +151,7 @@ class SAC(AbstractAgent):
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)
-        x_h, x_hn = as_seen(c, obs_moments, batch.x_h), as_seen(c, obs_moments, batch.x_hn)
+        x_h, x_hn = (jax.vmap(flatten_window)(as_seen(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn))
         temperature = jnp.exp(state.log_temperature.params)
 
         target_noise = jax.random.normal(target_key, noise_shape)

@@ -6,12 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.core.gaussian import TanhNormal
-from mulv.core.types import Window
-from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flatten_window
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 
 class Actor(eqx.Module):
-    """π(a | x_h): a tanh-Gaussian."""
+    """π(a | ·): a tanh-Gaussian, from a vector."""
 
     trunk: Trunk
     head: Linear
@@ -21,13 +20,13 @@ class Actor(eqx.Module):
         self.trunk = Trunk(in_dim, trunk, key=trunk_key)
         self.head = Linear(trunk.width, 2 * act_dim, key=head_key, scale=0.01)
 
-    def __call__(self, x_h: Window) -> TanhNormal:
-        mean, log_std = jnp.split(self.head(self.trunk(flatten_window(x_h))), 2)
+    def __call__(self, x: Float[Array, "in"]) -> TanhNormal:
+        mean, log_std = jnp.split(self.head(self.trunk(x)), 2)
         return TanhNormal(mean, jnp.clip(log_std, -10.0, 2.0))
 
 
 def act_on(
-    actor: Actor, x_h: Window, noise: Float[Array, "batch act"]
+    actor: Actor, x: Float[Array, "batch in"], noise: Float[Array, "batch act"]
 ) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
     """Actions of a whole batch and their log densities."""
-    return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x_h, noise)
+    return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x, noise)

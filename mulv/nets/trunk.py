@@ -111,6 +111,26 @@ class Trunk(eqx.Module):
         return x
 
 
+class Join(eqx.Module):
+    """A hidden layer of two inputs, each at its own scale: a few actions weigh as much as a wide code."""
+
+    first: Linear
+    second: Linear
+    norm: LayerNorm | None
+    activation: "Activation"
+
+    def __init__(self, first_dim: int, second_dim: int, config: TrunkConfig, *, key: PRNGKeyArray):
+        first_key, second_key = jax.random.split(key)
+        self.first = Linear(first_dim, config.width, key=first_key)
+        self.second = Linear(second_dim, config.width, key=second_key)
+        self.norm = None if config.kind == "mlp" else LayerNorm(config.width)
+        self.activation = Activation(config.activation)
+
+    def __call__(self, x: Float[Array, "first"], y: Float[Array, "second"]) -> Float[Array, "width"]:
+        joined = self.first(x) + self.second(y)
+        return self.activation(joined if self.norm is None else self.norm(joined))
+
+
 class Activation(eqx.Module):
     """A nonlinearity as a layer."""
 

@@ -17,7 +17,6 @@ from mulv.agents.mulv.policy import DiscretePolicy, maximise
 from mulv.api import evaluate_policy
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Window
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.test_every_agent import initial, leaves, random_batches, run, same
 
@@ -77,10 +76,12 @@ def test_q_is_linear_in_phi(latent_kind):
     state = initial(MuLV(config, SPEC), KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
     representation, critic = state.representation.params, state.critic.params
-    phi = jax.vmap(lambda x, a: critic.phi(representation.p(x, a)))(batch.x_h, batch.a_h)
-    q = Model(representation, critic).q(batch.x_h, batch.a_h)
+    phi = jax.vmap(lambda x, a: critic.phi(representation.p(representation.encode(x), a)))(
+        batch.x_h, batch.a_h
+    )
+    q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
     np.testing.assert_allclose(q, phi @ critic.w, rtol=1e-5, atol=1e-6)
-    doubled = Model(representation, critic.with_w(2 * critic.w)).q(batch.x_h, batch.a_h)
+    doubled = Model(representation, critic.with_w(2 * critic.w)).q_at(batch.x_h)(batch.a_h)
     np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
 
 
@@ -88,7 +89,8 @@ def test_a_finite_latent_is_enumerated():
     config = replace(SMALL, latent="categorical", latent_dim=5)
     state = initial(MuLV(config, SPEC), KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
-    p = jax.vmap(state.representation.params.p)(batch.x_h, batch.a_h)
+    representation = state.representation.params
+    p = jax.vmap(lambda x, a: representation.p(representation.encode(x), a))(batch.x_h, batch.a_h)
     phi = jax.vmap(state.critic.params.phi)(p)
     np.testing.assert_allclose(jnp.sum(phi, axis=-1), 1, rtol=1e-5)
     np.testing.assert_allclose(phi, jax.nn.softmax(p.logits), rtol=1e-5)
@@ -127,10 +129,10 @@ def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     repeated = jax.tree.map(lambda leaf: np.repeat(leaf, updates, axis=0), batch)
     state, _, finite = run(agent, initial(agent, KEY), repeated)
     assert finite
-    model = Model(state.target_representation, state.critic.params)
+    representation, critic = model = Model(state.target_representation, state.critic.params)
     data = agent._as_networks_see(state, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch))
-    phi = jax.vmap(lambda x, a: model.critic.phi(model.representation.p(x, a)))(data.x_h, data.a_h)
-    return np.asarray(phi), np.asarray(model.q(data.x_h, data.a_h)), np.asarray(data.reward)
+    phi = jax.vmap(lambda x, a: critic.phi(representation.p(representation.encode(x), a)))(data.x_h, data.a_h)
+    return np.asarray(phi), np.asarray(model.q_at(data.x_h)(data.a_h)), np.asarray(data.reward)
 
 
 def test_gradient_steps_find_the_least_squares_critic():
@@ -224,13 +226,12 @@ def test_a_discrete_policy_compares_every_action_by_its_lower_value():
     policy = DiscretePolicy(replace(SMALL, discrete_policy="greedy"), EnvSpec((3,), 3, discrete=True))
     values = jnp.array([[1.0, 5.0], [2.0, 3.0], [9.0, 0.0]])  # action, head: the lower ones are 1, 2, 0
 
-    def q(x, a):
+    def q(a):
         return a @ values
 
-    x = Window(jnp.zeros((4, 2, 3)), jnp.zeros((4, 1, 3)), jnp.ones((4, 2), bool))
-    np.testing.assert_allclose(policy.value((), q, x, jnp.float32(0.1), KEY), 2.0)
-    one = jax.tree.map(lambda leaf: leaf[0], x)
-    action = policy.act((), q, one, jnp.float32(0.1), KEY, True)
+    u = jnp.zeros((4, 8))  # not read: there is no actor
+    np.testing.assert_allclose(policy.value((), q, u, jnp.float32(0.1), KEY), 2.0)
+    action = policy.act((), q, u[0], jnp.float32(0.1), KEY, True)
     np.testing.assert_array_equal(action, [0, 1, 0])
 
 

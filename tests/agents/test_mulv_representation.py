@@ -37,8 +37,12 @@ def example(steps: int, seed: int = 0, real: int | None = None):
     return x_h, future.actions[0], future
 
 
+def p_of(model, x_h, a_h):
+    return model.p(model.encode(x_h), a_h)
+
+
 def loss(model, config, x_h, a_h, future, noise):
-    terms = explain(model, model.p(x_h, a_h), x_h, a_h, future, noise, config.kl_balance)
+    terms = explain(model, model.encode(x_h), p_of(model, x_h, a_h), a_h, future, noise, config.kl_balance)
     return negative_elbo(terms, config)
 
 
@@ -50,7 +54,7 @@ def test_l_steps_are_explained_one_after_the_other(latent, steps):
     model = Representation(SPEC, config, key=KEY)
     x_h, a_h, future = example(steps)
     noise = latent_noise(config, 1, KEY)[0]
-    q, p = model.q(x_h, a_h, future), model.p(x_h, a_h)
+    q, p = model.q(model.encode(x_h), a_h, future), p_of(model, x_h, a_h)
     z, wanted = q.sample(noise), float(jnp.sum(q.kl(p)))
     for i in range(steps):
         if i > 0:
@@ -78,7 +82,7 @@ def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
     """log p(o⁺, r | x, a) = log E_{z~p} p(o⁺, r | z), estimated by a hundred thousand samples of p."""
     model = Representation(SPEC, SMALL, key=KEY)
     x_h, a_h, future = example(3)
-    p = model.p(x_h, a_h)
+    p = p_of(model, x_h, a_h)
 
     def log_likelihood(z):
         obs, rewards = model.predict(z, future.actions)
@@ -102,7 +106,9 @@ def gradients(config, seed=0):
     x_h, a_h, future = example(3, seed)
 
     def of(model):
-        terms = explain(model, model.p(x_h, a_h), x_h, a_h, future, jnp.ones(4), config.kl_balance)
+        terms = explain(
+            model, model.encode(x_h), p_of(model, x_h, a_h), a_h, future, jnp.ones(4), config.kl_balance
+        )
         return jnp.maximum(jnp.sum(terms.kl), config.free_nats)
 
     value, gradient = jax.value_and_grad(of, allow_int=True)(model)
@@ -136,7 +142,7 @@ def test_a_normalised_latent_has_unit_variance_and_an_unnormalised_one_has_not()
     x_h, a_h, _ = example(3)
     for normalised in (True, False):
         config = replace(SMALL, normalise_latent=normalised, latent_dim=16)
-        mean = Representation(SPEC, config, key=KEY).p(x_h, a_h).mean
+        mean = p_of(Representation(SPEC, config, key=KEY), x_h, a_h).mean
         assert (abs(float(jnp.std(mean)) - 1) < 1e-3) is normalised
 
 

@@ -16,7 +16,7 @@ from mulv.agents.base import AbstractAgent, as_seen, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.planning import Critic, solve_heads
-from mulv.agents.mulv.policy import policy_for
+from mulv.agents.mulv.policy import Values, policy_for
 from mulv.agents.mulv.representation import (
     Explanation,
     Representation,
@@ -50,9 +50,15 @@ class Model(NamedTuple):
     representation: Representation
     critic: Critic
 
-    def q(self, x: Window, a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
-        """Q(x, a) = ⟨φ(x, a), w⟩ of a batch."""
-        return jax.vmap(lambda x, a: self.critic.values(self.critic.phi(self.representation.p(x, a))))(x, a)
+    def q_at(self, x: Window) -> Values:
+        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once."""
+        representation, critic = self
+        u = jax.vmap(representation.encode)(x)
+
+        def q(a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
+            return jax.vmap(lambda u, a: critic.values(critic.phi(representation.p(u, a))))(u, a)
+
+        return q
 
 
 @dataclass(frozen=True)
@@ -106,8 +112,9 @@ class MuLV(AbstractAgent):
         memory = memory.push_obs(o_h)
         x_h = as_seen(self.config, state.obs_moments, memory.x_h)
         temperature = jnp.exp(state.log_temperature.params)
-        q = self._model(state).q
-        a_h = self.policy.act(state.actor.params, q, x_h, temperature, key, deterministic)
+        q = self._model(state).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
+        u = state.target_representation.encode(x_h)
+        a_h = self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
         return a_h, memory.push_action(a_h)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
@@ -128,8 +135,9 @@ class MuLV(AbstractAgent):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
         temperature = jnp.exp(state.log_temperature.params)
+        q, u = self._model(state).q_at(data.x_h), jax.vmap(state.target_representation.encode)(data.x_h)
         actor, entropy, policy_metrics = self.policy.improve(
-            state.actor, self.optimiser, self._model(state).q, data.x_h, temperature, policy_key
+            state.actor, self.optimiser, q, u, temperature, policy_key
         )
         # d/d(log α) of log α · (entropy − its target): α rises while the policy is too certain.
         surplus = entropy - self.policy.target_entropy
@@ -147,7 +155,8 @@ class MuLV(AbstractAgent):
         """The L-step backup: Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, state.target_critic)
         temperature = jnp.exp(state.log_temperature.params)
-        value = self.policy.value(state.actor.params, target.q, data.x_hn, temperature, key)
+        u = jax.vmap(target.representation.encode)(data.x_hn)
+        value = self.policy.value(state.actor.params, target.q_at(data.x_hn), u, temperature, key)
         return data.reward + data.discount * value
 
     def _learn(
@@ -159,11 +168,13 @@ class MuLV(AbstractAgent):
 
         def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic]]:
             representation, critic = params
-            p = jax.vmap(representation.p)(data.x_h, data.a_h)
-            terms = explain_batch(representation, p, data, noise, c.kl_balance)
+            u = jax.vmap(representation.encode)(data.x_h)
+            p = jax.vmap(representation.p)(u, data.a_h)
+            terms = explain_batch(representation, u, p, data, noise, c.kl_balance)
             elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
             if not c.critic_trains_representation:  # the critic stands on the moving average
-                p = jax.vmap(state.target_representation.p)(data.x_h, data.a_h)
+                average = state.target_representation
+                p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
             if c.solver == "ridge":
                 critic = critic.with_w(jax.lax.stop_gradient(solve_heads(phi, targets, c.ridge)))
@@ -199,8 +210,9 @@ class MuLV(AbstractAgent):
         noise = latent_noise(c, c.batch_size, key)
 
         def loss(representation: Representation) -> Array:
-            p = jax.vmap(representation.p)(data.x_h, data.a_h)
-            terms = explain_batch(representation, p, data, noise, c.kl_balance)
+            u = jax.vmap(representation.encode)(data.x_h)
+            p = jax.vmap(representation.p)(u, data.a_h)
+            terms = explain_batch(representation, u, p, data, noise, c.kl_balance)
             return jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
 
         gradient = eqx.filter_grad(loss)(state.representation.params)
@@ -208,8 +220,9 @@ class MuLV(AbstractAgent):
 
     def latent(self, state: MuLVState, memory: WindowMemory) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h)."""
-        x_h = as_seen(self.config, state.obs_moments, memory.x_h)
-        return state.representation.params.p(x_h, memory.actions[-1]).mean
+        representation = state.representation.params
+        u = representation.encode(as_seen(self.config, state.obs_moments, memory.x_h))
+        return representation.p(u, memory.actions[-1]).mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = self._as_networks_see(state, batch)

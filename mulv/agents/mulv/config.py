@@ -18,13 +18,13 @@ class MuLVConfig(AgentConfig):
     n_step: int = 3
     """Rewards summed before the critic bootstraps: the L-step backup."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
-    """The body of actor, representation and decoders."""
-    tau: float = 0.005
+    """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
+    tau: float = 0.02
     """Step of the target networks towards the trained ones, per update."""
 
     latent: Literal["gaussian", "categorical"] = "gaussian"
     """What z is: a Gaussian vector, or one of finitely many values."""
-    latent_dim: int = 128
+    latent_dim: int = 64
     """Dimension of z, or how many values it has."""
     normalise_latent: bool = True
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""

@@ -35,8 +35,9 @@ def inspect_representation(
 
     `repeated` is what the decoder would have to say for o_{h+1} to equal o_h.
     """
-    p = jax.vmap(representation.p)(data.x_h, data.a_h)
-    q: Latent = jax.vmap(representation.q)(data.x_h, data.a_h, data.future)
+    u = jax.vmap(representation.encode)(data.x_h)
+    p = jax.vmap(representation.p)(u, data.a_h)
+    q: Latent = jax.vmap(representation.q)(u, data.a_h, data.future)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
     obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
     o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import equinox as eqx
@@ -14,24 +14,27 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Metrics, Window
+from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
-from mulv.nets.trunk import flat_window_dim
 
-Values = Callable[[Window, Float[Array, "batch act"]], Float[Array, "batch head"]]  # Q(x, a) of a batch
+Values = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
+Codes = Float[Array, "batch width"]  # what an actor reads of a batch of windows
 Temperature = Float[Array, ""]
 
 
 @dataclass(frozen=True)
 class ContinuousPolicy:
-    """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy."""
+    """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
+
+    It reads the window's code u under the moving average of the encoder, which changes slowly.
+    """
 
     config: MuLVConfig
     spec: EnvSpec
 
     def init(self, key: PRNGKeyArray) -> Actor:
-        in_dim = flat_window_dim(self.spec.obs_dim, self.spec.act_dim, self.config.window)
-        return Actor(in_dim, self.spec.act_dim, self.config.trunk, key=key)
+        trunk = self.config.trunk
+        return Actor(trunk.width, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
     @property
     def target_entropy(self) -> float:
@@ -41,46 +44,46 @@ class ContinuousPolicy:
         self,
         actor: Actor,
         q: Values,
-        x_h: Window,
+        u: Float[Array, "width"],
         temperature: Temperature,
         key: PRNGKeyArray,
         deterministic: bool,
     ) -> Float[Array, "act"]:
         """The action at one window."""
-        policy = actor(x_h)
+        policy = actor(u)
         if deterministic:
             return policy.mode()
         return policy.sample_and_log_prob(jax.random.normal(key, (self.spec.act_dim,)))[0]
 
     def value(
-        self, actor: Actor, q: Values, x: Window, temperature: Temperature, key: PRNGKeyArray
+        self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy, with its entropy."""
-        a, log_prob = act_on(actor, x, self._noise(x, key))
-        return jnp.min(q(x, a), axis=-1) - temperature * log_prob
+        a, log_prob = act_on(actor, u, self._noise(u, key))
+        return jnp.min(q(a), axis=-1) - temperature * log_prob
 
     def improve(
         self,
         trained: Trained,
         optimiser: optax.GradientTransformation,
         q: Values,
-        x_h: Window,
+        u: Codes,
         temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
         """The actor one step on, and its entropy."""
-        noise = self._noise(x_h, key)
+        noise = self._noise(u, key)
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
-            a, log_prob = act_on(actor, x_h, noise)
-            return jnp.mean(temperature * log_prob - jnp.min(q(x_h, a), axis=-1)), -jnp.mean(log_prob)
+            a, log_prob = act_on(actor, u, noise)
+            return jnp.mean(temperature * log_prob - jnp.min(q(a), axis=-1)), -jnp.mean(log_prob)
 
         (loss, entropy), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(trained.params)
         trained, norm = descend(optimiser, trained, gradient)
         return trained, entropy, {"train/actor_loss": loss, "train/actor_grad_norm": norm}
 
-    def _noise(self, x: Window, key: PRNGKeyArray) -> Float[Array, "batch act"]:
-        return jax.random.normal(key, (x.mask.shape[0], self.spec.act_dim))
+    def _noise(self, u: Codes, key: PRNGKeyArray) -> Float[Array, "batch act"]:
+        return jax.random.normal(key, (u.shape[0], self.spec.act_dim))
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,13 @@ class DiscretePolicy:
         self,
         actor: tuple[()],
         q: Values,
-        x_h: Window,
+        u: Float[Array, "width"],
         temperature: Temperature,
         key: PRNGKeyArray,
         deterministic: bool,
     ) -> Float[Array, "act"]:
         """The action at one window, as a one-hot vector."""
-        values = self._lower_q(q, jax.tree.map(lambda leaf: leaf[None], x_h))[0]
+        values = self._lower_q(q, 1)[0]
         _, probability = maximise(values, temperature, self.config.discrete_policy)
         if self.config.discrete_policy == "greedy":
             rate = self.config.exploration_rate
@@ -116,31 +119,33 @@ class DiscretePolicy:
         return jax.nn.one_hot(index, self.spec.act_dim)
 
     def value(
-        self, actor: tuple[()], q: Values, x: Window, temperature: Temperature, key: PRNGKeyArray
+        self, actor: tuple[()], q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """max_a Q(x, a), hard or soft."""
         kind = self.config.discrete_policy
-        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(self._lower_q(q, x))
+        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(self._lower_q(q, u.shape[0]))
 
     def improve(
         self,
         trained: Trained,
         optimiser: optax.GradientTransformation,
         q: Values,
-        x_h: Window,
+        u: Codes,
         temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
         """Nothing to train; the entropy of the soft policy."""
-        _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(self._lower_q(q, x_h))
+        _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
+            self._lower_q(q, u.shape[0])
+        )
         return trained, -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1)), {}
 
-    def _lower_q(self, q: Values, x: Window) -> Float[Array, "batch act"]:
+    def _lower_q(self, q: Values, batch: int) -> Float[Array, "batch act"]:
         """The lower of the heads' values, of every action."""
-        batch, actions = x.mask.shape[0], self.spec.act_dim
+        actions = self.spec.act_dim
 
         def of(action: Float[Array, "act"]) -> Float[Array, "batch"]:
-            return jnp.min(q(x, jnp.broadcast_to(action, (batch, actions))), axis=-1)
+            return jnp.min(q(jnp.broadcast_to(action, (batch, actions))), axis=-1)
 
         return jax.vmap(of, out_axes=1)(jnp.eye(actions))
 

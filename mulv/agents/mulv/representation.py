@@ -13,30 +13,31 @@ from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
-from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window, standardise
+from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window, standardise
 
+Code = Float[Array, "width"]
 Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
 LOG_STD_RANGE = (-5.0, 1.0)
 
 
 class LatentNet(eqx.Module):
-    """A distribution over z from a vector."""
+    """A distribution over z from the window's code u and what else is known."""
 
-    trunk: Trunk
+    join: Join
     head: Linear
     categorical: bool = eqx.field(static=True)
     normalised: bool = eqx.field(static=True)
 
-    def __init__(self, in_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
-        trunk_key, head_key = jax.random.split(key)
+    def __init__(self, rest_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
+        join_key, head_key = jax.random.split(key)
         self.categorical = config.latent == "categorical"
         self.normalised = config.normalise_latent
-        self.trunk = Trunk(in_dim, config.trunk, key=trunk_key)
+        self.join = Join(config.trunk.width, rest_dim, config.trunk, key=join_key)
         numbers = 1 if self.categorical else 2
         self.head = Linear(config.trunk.width, numbers * config.latent_dim, key=head_key)
 
-    def __call__(self, x: Float[Array, "in"]) -> Latent:
-        out = self.head(self.trunk(x))
+    def __call__(self, u: Float[Array, "width"], rest: Float[Array, "rest"]) -> Latent:
+        out = self.head(self.join(u, rest))
         if self.categorical:
             return Categorical(out)
         mean, log_std = jnp.split(out, 2)
@@ -103,30 +104,38 @@ class Representation(eqx.Module):
     """p(z | x_h, a_h), q(z | x_h, a_h, o⁺), and the decoder of l future steps (eq. obs_dynamics).
 
     Decoders are Gaussians of unit variance around their means, on whitened observations and rewards of unit
-    mean square; the latent transition is a map, so that the likelihood of l steps given z is exact.
+    mean square; the latent transition is a map, so that the likelihood of l steps given z is exact. What all
+    of it knows of the window is a code u, in which the actor reads too.
     """
 
+    encoder: Trunk
     prior: LatentNet
     posterior: LatentNet
     decoder: Decoder
     transition: Transition | None  # None where z explains one step only
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
-        prior_key, posterior_key, decoder_key, transition_key = jax.random.split(key, 4)
-        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window) + spec.act_dim
-        self.prior = LatentNet(in_dim, config, key=prior_key)
-        self.posterior = LatentNet(in_dim + config.future * (spec.obs_dim + 1), config, key=posterior_key)
+        encoder_key, prior_key, posterior_key, decoder_key, transition_key = jax.random.split(key, 5)
+        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window)
+        came_dim = config.future * (spec.obs_dim + 1)
+        self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
+        self.prior = LatentNet(spec.act_dim, config, key=prior_key)
+        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key)
         self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
         self.transition = Transition(spec.act_dim, config, key=transition_key) if config.future > 1 else None
 
-    def p(self, x_h: Window, a_h: Float[Array, "act"]) -> Latent:
-        """p(z | x_h, a_h): the representation."""
-        return self.prior(jnp.concatenate([flatten_window(x_h), a_h]))
+    def encode(self, x_h: Window) -> Code:
+        """u, the window's code."""
+        return self.encoder(flatten_window(x_h))
 
-    def q(self, x_h: Window, a_h: Float[Array, "act"], future: Future) -> Latent:
+    def p(self, u: Code, a_h: Float[Array, "act"]) -> Latent:
+        """p(z | x_h, a_h), of the window's code: the representation."""
+        return self.prior(u, a_h)
+
+    def q(self, u: Code, a_h: Float[Array, "act"], future: Future) -> Latent:
         """q(z | x_h, a_h, o_{h+1:h+l}): what z was, knowing what came."""
         came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
-        return self.posterior(jnp.concatenate([flatten_window(x_h), a_h, *came]))
+        return self.posterior(u, jnp.concatenate([a_h, *came]))
 
     def predict(
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
@@ -145,15 +154,15 @@ class Representation(eqx.Module):
 
 def explain(
     model: Representation,
+    u: Code,
     p: Latent,
-    x_h: Window,
     a_h: Float[Array, "act"],
     future: Future,
     noise: Float[Array, "latent"],
     kl_balance: float | None,
 ) -> Explanation:
-    """How well z ~ q explains the l steps that followed x_h (eq. elbo); `p` is `model.p(x_h, a_h)`."""
-    q = model.q(x_h, a_h, future)
+    """How well z ~ q explains the l steps that followed x_h (eq. elbo); `p` is `model.p(u, a_h)`."""
+    q = model.q(u, a_h, future)
     obs, rewards = model.predict(q.sample(noise), future.actions)
     obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
     reward_error = 0.5 * jnp.square(future.rewards - rewards)
@@ -167,14 +176,15 @@ def explain(
 
 def explain_batch(
     model: Representation,
+    u: Float[Array, "batch width"],
     p: Latent,
     data: Batch,
     noise: Float[Array, "batch latent"],
     kl_balance: float | None,
 ) -> Explanation:
     """`explain` of every window of a batch."""
-    each = jax.vmap(lambda p, x, a, f, n: explain(model, p, x, a, f, n, kl_balance))
-    return each(p, data.x_h, data.a_h, data.future, noise)
+    each = jax.vmap(lambda u, p, a, f, n: explain(model, u, p, a, f, n, kl_balance))
+    return each(u, p, data.a_h, data.future, noise)
 
 
 def negative_elbo(terms: Explanation, config: MuLVConfig) -> Float[Array, ""]:
