@@ -49,10 +49,11 @@ def jobs() -> Iterator[Job]:
         for window in (4, 1):
             method = "sac" if window == 4 else "sac/window-1"
             # Plain networks and α = 1 at the start: the textbook's SAC, so that memory is all that differs.
-            plain = ("--algo", "sac", "--trunk.kind", "mlp", "--initial-temperature", "1.0")
+            plain = ("--algo", "sac", "--trunk.kind", "mlp", "--initial-temperature", "1.0", "--tau", "0.005")
             options = ("--window", str(window), "--total-steps", "20000", *plain)
             yield Job("pendulum-memory", method, "Pendulum-P", seed, options)
-    yield Job("first-steps", "sac", "HalfCheetah-P", 0, ("--algo", "sac", "--total-steps", "30000"))
+    first = ("--algo", "sac", "--total-steps", "30000", "--tau", "0.005")
+    yield Job("first-steps", "sac", "HalfCheetah-P", 0, first)
     yield from positions_30k()
     yield from ablations()
 

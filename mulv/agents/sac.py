@@ -45,7 +45,11 @@ class SACConfig(AgentConfig):
 PRESETS = {
     "default": SACConfig(),
     "paper": SACConfig(
-        window=4, normalise_observations=False, initial_temperature=1.0, trunk=TrunkConfig("mlp", 256, 2)
+        window=4,
+        normalise_observations=False,
+        initial_temperature=1.0,
+        tau=0.005,
+        trunk=TrunkConfig("mlp", 256, 2),
     ),
 }
 

@@ -85,6 +85,22 @@ def test_q_is_linear_in_phi(latent_kind):
     np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
 
 
+def test_the_actor_reads_the_moving_average_of_the_encoder():
+    agent = MuLV(SMALL, SPEC)
+    state = initial(agent, KEY)
+
+    def action(state) -> np.ndarray:
+        return np.asarray(agent.act(state, agent.init_memory(), jnp.ones(3), KEY, deterministic=True)[0])
+
+    def moved(representation):
+        return eqx.tree_at(lambda r: r.encoder, representation, replace_fn=lambda e: jax.tree.map(jnp.cos, e))
+
+    trained = state.representation._replace(params=moved(state.representation.params))
+    np.testing.assert_array_equal(action(state._replace(representation=trained)), action(state))
+    averaged = state._replace(target_representation=moved(state.target_representation))
+    assert not np.allclose(action(averaged), action(state))
+
+
 def test_a_finite_latent_is_enumerated():
     config = replace(SMALL, latent="categorical", latent_dim=5)
     state = initial(MuLV(config, SPEC), KEY)

@@ -8,6 +8,7 @@ import pytest
 
 from mulv.core.types import Window
 from mulv.nets.trunk import (
+    Join,
     LayerNorm,
     Linear,
     ResidualBlock,
@@ -103,3 +104,24 @@ def test_padding_is_told_from_zero_observations():
     zeros = make_window(2, [True, True])._replace(obs=jnp.zeros((2, 3)))
     padded = zeros._replace(mask=jnp.array([False, True]))
     assert not np.array_equal(flatten_window(zeros), flatten_window(padded))
+
+
+@pytest.mark.parametrize("kind", ["mlp", "layernorm"])
+def test_a_join_is_a_layer_on_the_sum_of_two_products(kind):
+    join = Join(5, 3, TrunkConfig(kind, 8, 2, "elu"), key=KEY)
+    x, y = random(5), random(3)
+    total = x @ np.asarray(join.first.weight) + y @ np.asarray(join.second.weight)
+    if kind == "layernorm":
+        total = (total - total.mean()) / np.sqrt(total.var() + 1e-5)
+    expected = np.where(total > 0, total, np.expm1(total))
+    np.testing.assert_allclose(join(jnp.asarray(x), jnp.asarray(y)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_join_hears_two_numbers_as_well_as_two_hundred():
+    x, y = jnp.asarray(random(200)), jnp.ones(2)
+    join = Join(200, 2, TrunkConfig("mlp", 4096), key=KEY)
+    parts = [np.asarray(join.first(x)).var(), np.asarray(join.second(y)).var()]
+    assert parts[1] / parts[0] == pytest.approx(1.0, rel=0.3)
+    concatenated = np.asarray(Linear(202, 4096, key=KEY).weight)
+    heard = (np.asarray(y) @ concatenated[200:]).var() / (np.asarray(x) @ concatenated[:200]).var()
+    assert heard < 0.05
