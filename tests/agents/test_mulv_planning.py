@@ -212,7 +212,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
         {"family": "erf", "future": 3},
         {"latent": "categorical", "future": 2},
         {"solver": "ridge"},
-        {"kl_balance": 0.8, "free_nats": 1.0},
+        {"posterior": "learned", "kl_balance": 0.8, "free_nats": 1.0},
     ],
 )
 def test_every_variant_finds_the_return_of_terminal_steps(changes):

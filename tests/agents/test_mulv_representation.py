@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +21,13 @@ from tests.agents.test_every_agent import initial, random_batches
 
 SPEC = EnvSpec((3,), 2)
 SMALL = MuLVConfig(
-    window=2, latent_dim=4, features=16, future=3, trunk=TrunkConfig("mlp", 16, 2), kl_weight=1.0
+    window=2,
+    latent_dim=4,
+    features=16,
+    future=3,
+    trunk=TrunkConfig("mlp", 16, 2),
+    posterior="learned",
+    kl_weight=1.0,
 )
 KEY = jax.random.key(0)
 
@@ -54,7 +61,8 @@ def test_l_steps_are_explained_one_after_the_other(latent, steps):
     model = Representation(SPEC, config, key=KEY)
     x_h, a_h, future = example(steps)
     noise = latent_noise(config, 1, KEY)[0]
-    q, p = model.q(model.encode(x_h), a_h, future), p_of(model, x_h, a_h)
+    p = p_of(model, x_h, a_h)
+    q = model.q(model.encode(x_h), a_h, future, p)
     z, wanted = q.sample(noise), float(jnp.sum(q.kl(p)))
     for i in range(steps):
         if i > 0:
@@ -78,10 +86,8 @@ def test_steps_after_the_episode_are_not_explained():
     assert float(loss(model, SMALL, x_h, a_h, seen, noise)) != float(one)
 
 
-def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
-    """log p(o⁺, r | x, a) = log E_{z~p} p(o⁺, r | z), estimated by a hundred thousand samples of p."""
-    model = Representation(SPEC, SMALL, key=KEY)
-    x_h, a_h, future = example(3)
+def evidence(model, x_h, a_h, future):
+    """log p(o⁺, r | x, a) = log E_{z~p} p(o⁺, r | z), by 100 000 samples; and the best of a few."""
     p = p_of(model, x_h, a_h)
 
     def log_likelihood(z):
@@ -89,16 +95,40 @@ def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
         return -0.5 * (jnp.sum((future.obs - obs) ** 2) + jnp.sum((future.rewards - rewards) ** 2))
 
     samples = jax.vmap(p.sample)(jax.random.normal(KEY, (100_000, 4)))
-    evidence = jax.nn.logsumexp(jax.vmap(log_likelihood)(samples)) - jnp.log(100_000)
+    likelihoods = jax.vmap(log_likelihood)(samples)
+    return float(jax.nn.logsumexp(likelihoods) - jnp.log(100_000)), float(jnp.max(likelihoods[:2_000]))
+
+
+def expected_elbo(model, config, x_h, a_h, future):
     noise = jax.random.normal(jax.random.key(1), (2_000, 4))
+    return -float(jnp.mean(jax.vmap(lambda n: loss(model, config, x_h, a_h, future, n))(noise)))
 
-    def elbo(config):
-        return -jnp.mean(jax.vmap(lambda n: loss(model, config, x_h, a_h, future, n))(noise))
 
-    assert float(elbo(SMALL)) < float(evidence)
+def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
+    model = Representation(SPEC, SMALL, key=KEY)
+    x_h, a_h, future = example(3)
+    log_evidence, best = evidence(model, x_h, a_h, future)
+    assert expected_elbo(model, SMALL, x_h, a_h, future) < log_evidence
     # Without the KL a posterior may sit where the data is likeliest, which claims more than the evidence.
-    assert max(float(log_likelihood(z)) for z in samples[:2_000]) > float(evidence)
-    assert float(elbo(replace(SMALL, kl_weight=0.0))) > float(elbo(SMALL))
+    assert best > log_evidence
+    free = expected_elbo(model, replace(SMALL, kl_weight=0.0), x_h, a_h, future)
+    assert free > expected_elbo(model, SMALL, x_h, a_h, future)
+
+
+def test_p_as_its_own_posterior_bounds_the_likelihood_and_tightly_where_z_is_certain():
+    config = replace(SMALL, posterior="prior")
+    model = Representation(SPEC, config, key=KEY)
+    assert model.posterior is None
+    x_h, a_h, future = example(3)
+
+    def gap(log_std: float) -> float:
+        """Evidence over ELBO, with every σ of p moved to one end of its range or the other."""
+        bias = jnp.concatenate([jnp.zeros(4), jnp.full(4, log_std)])
+        moved = eqx.tree_at(lambda m: m.prior.head.bias, model, bias)
+        return evidence(moved, x_h, a_h, future)[0] - expected_elbo(moved, config, x_h, a_h, future)
+
+    assert gap(20.0) > 0.1  # wide: what was not foreseen costs
+    assert gap(-20.0) == pytest.approx(0.0, abs=0.03)
 
 
 def gradients(config, seed=0):

@@ -36,6 +36,8 @@ class MuLVConfig(AgentConfig):
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     elbo_weight: float = 1.0
     """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
+    posterior: Literal["prior", "learned"] = "prior"
+    """q(z | x, a, o⁺) of the ELBO: p(z | x, a) itself, so that z is a prediction, or a network of its own."""
     kl_weight: float = 0.1
     """Weight β of KL(q ‖ p): up to its scale the ELBO of a decoder of variance β; 1 is unit variance."""
     kl_balance: float | None = None
@@ -108,6 +110,7 @@ PRESETS = {
         latent_dim=100,
         future=1,
         normalise_latent=False,
+        posterior="learned",
         kl_weight=1.0,
         critic="monte_carlo",
         train_frequencies=False,

@@ -24,6 +24,13 @@ def mean_blur(p: Latent) -> Float[Array, ""]:
     return jnp.mean(p.std)
 
 
+def active_latents(p: Latent) -> Float[Array, ""]:
+    """Dimensions that vary over the batch by more than their blur, or values that are somewhere likeliest."""
+    if isinstance(p, Categorical):
+        return jnp.sum(jnp.any(p.logits == jnp.max(p.logits, axis=-1, keepdims=True), axis=0))
+    return jnp.sum(jnp.var(p.mean, axis=0) > jnp.mean(jnp.square(p.std), axis=0))
+
+
 def inspect_representation(
     representation: Representation,
     critic: Critic,
@@ -37,7 +44,7 @@ def inspect_representation(
     """
     u = jax.vmap(representation.encode)(data.x_h)
     p = jax.vmap(representation.p)(u, data.a_h)
-    q: Latent = jax.vmap(representation.q)(u, data.a_h, data.future)
+    q: Latent = jax.vmap(representation.q)(u, data.a_h, data.future, p)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
     obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
     o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
@@ -47,7 +54,7 @@ def inspect_representation(
     return {
         "representation/kl_per_latent": kl,
         "representation/blur": mean_blur(p),
-        "representation/active_latents": jnp.sum(kl > 0.01),
+        "representation/active_latents": active_latents(p),
         "representation/effective_rank": effective_rank(phi.reshape(phi.shape[0], -1)),
         # Below 1: better than saying that the last observation will repeat.
         "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))

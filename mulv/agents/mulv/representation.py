@@ -110,7 +110,7 @@ class Representation(eqx.Module):
 
     encoder: Trunk
     prior: LatentNet
-    posterior: LatentNet
+    posterior: LatentNet | None  # None where p is its own posterior
     decoder: Decoder
     transition: Transition | None  # None where z explains one step only
 
@@ -120,7 +120,8 @@ class Representation(eqx.Module):
         came_dim = config.future * (spec.obs_dim + 1)
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
         self.prior = LatentNet(spec.act_dim, config, key=prior_key)
-        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key)
+        learned = config.posterior == "learned"
+        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key) if learned else None
         self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
         self.transition = Transition(spec.act_dim, config, key=transition_key) if config.future > 1 else None
 
@@ -132,8 +133,10 @@ class Representation(eqx.Module):
         """p(z | x_h, a_h), of the window's code: the representation."""
         return self.prior(u, a_h)
 
-    def q(self, u: Code, a_h: Float[Array, "act"], future: Future) -> Latent:
-        """q(z | x_h, a_h, o_{h+1:h+l}): what z was, knowing what came."""
+    def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
+        """q(z | x_h, a_h, o_{h+1:h+l}): what z was, knowing what came; or what `p` says, knowing nothing."""
+        if self.posterior is None:
+            return p
         came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
         return self.posterior(u, jnp.concatenate([a_h, *came]))
 
@@ -162,7 +165,7 @@ def explain(
     kl_balance: float | None,
 ) -> Explanation:
     """How well z ~ q explains the l steps that followed x_h (eq. elbo); `p` is `model.p(u, a_h)`."""
-    q = model.q(u, a_h, future)
+    q = model.q(u, a_h, future, p)
     obs, rewards = model.predict(q.sample(noise), future.actions)
     obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
     reward_error = 0.5 * jnp.square(future.rewards - rewards)
