@@ -73,6 +73,10 @@ def positions_30k() -> Iterator[Job]:
 ABLATIONS = {
     "mulv": (),
     "mulv/no-elbo": ("--elbo-weight", "0"),
+    "mulv/elbo-1": ("--elbo-weight", "1"),
+    "mulv/posterior-learned": ("--posterior", "learned"),
+    "mulv/observations": ("--no-predict-changes",),
+    "mulv/tau-0.005": ("--tau", "0.005"),
     "mulv/no-critic-gradient": ("--no-critic-trains-representation",),
     "mulv/omega-fixed": ("--no-train-frequencies",),
     "mulv/family-relu": ("--family", "relu"),

@@ -30,11 +30,11 @@ class MuLVConfig(AgentConfig):
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 3
     """l: steps after x_h that z must explain."""
-    predict_changes: bool = False
+    predict_changes: bool = True
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}, in which slow tasks hide their motion."""
     decoder_depth: int = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
-    elbo_weight: float = 1.0
+    elbo_weight: float = 10.0
     """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
     posterior: Literal["prior", "learned"] = "prior"
     """q(z | x, a, o⁺) of the ELBO: p(z | x, a) itself, so that z is a prediction, or a network of its own."""
@@ -110,6 +110,8 @@ PRESETS = {
         latent_dim=100,
         future=1,
         normalise_latent=False,
+        predict_changes=False,
+        elbo_weight=1.0,
         posterior="learned",
         kl_weight=1.0,
         critic="monte_carlo",
