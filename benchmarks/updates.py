@@ -127,6 +127,8 @@ def measure(turns: int) -> dict[str, Any]:
         noise_samples=20,
         representation_updates=4,
         critic_trains_representation=False,
+        posterior="learned",
+        future=1,
         n_step=1,
     )
     sac = SACConfig(window=default.window, n_step=default.n_step, trunk=default.trunk)
