@@ -15,6 +15,7 @@ commands:
   train   train an agent, or take up a run again (--resume RUN)
   eval    evaluate a run's newest checkpoint
   compare draw the learning curves of runs in one picture
+  bench   run a suite of tasks, methods and seeds (--list shows them)
   envs    list the tasks
 
 mulv COMMAND --help lists a command's options.
@@ -49,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _command(name: str) -> Callable[[list[str]], int]:
     from mulv.core.names import lookup
 
-    return lookup("command", name, {"train": _train, "eval": _eval, "compare": _compare, "envs": _envs})
+    commands = {"train": _train, "eval": _eval, "compare": _compare, "bench": _bench, "envs": _envs}
+    return lookup("command", name, commands)
 
 
 def _fail(message: str) -> int:
@@ -128,6 +130,33 @@ def _compare(arguments: list[str]) -> int:
     print("\n".join(table(results)))
     print(f"picture {compare(results, results[0]['task'], options.out)}")
     return 0
+
+
+def _bench(arguments: list[str]) -> int:
+    from mulv.bench.command import bench, list_suites
+    from mulv.bench.suites import find_suite
+    from mulv.options import parse_bench
+
+    options = parse_bench(arguments)
+    if options.list:
+        print("\n".join(list_suites()))
+        return 0
+    suite = find_suite(options.suite).chosen(
+        methods=options.methods, tasks=options.tasks, seeds=options.seeds, steps=options.steps
+    )
+    return bench(
+        suite,
+        options.out,
+        workers=options.workers,
+        threads=options.threads,
+        gpus=options.gpus,
+        retries=options.retries,
+        ray=options.ray,
+        same_code=options.same_code,
+        keep_replay=options.keep_replay,
+        dry_run=options.dry_run,
+        again=arguments,
+    )
 
 
 def _envs(arguments: list[str]) -> int:

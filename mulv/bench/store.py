@@ -1,0 +1,126 @@
+"""The store of finished runs: <directory>/<suite>/<method>.jsonl, a result line each, only ever appended to.
+
+`results/` in the repository is such a store. There is no index: the lines are all there is, and reading them
+is fast enough.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from mulv.core.errors import MulvError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Result = dict[str, Any]
+
+NEEDED = ("method", "task", "seed", "env_steps", "eval_env_steps", "eval_returns", "config", "wall_s")
+# Of the frame: what a run is, what an evaluation found, where it comes from.
+_RUN = ["suite", "method", "task", "seed"]
+_FOUND = ["env_steps", "return_mean", "return_std", "episodes", "success", "final"]
+COLUMNS = [*_RUN, *_FOUND, "final_mean", "updates", "config_hash", "commit", "code", "wall_s"]
+
+
+def read_store(directory: Path) -> list[Result]:
+    """Every finished run of a store; a damaged line is an error that names its file and number."""
+    if not directory.is_dir():
+        raise MulvError(f"{directory} is not a store of results: there is no such directory")
+    return [line for file in sorted(directory.glob("*/*.jsonl")) for line in read_lines(file)]
+
+
+def read_lines(file: Path) -> Iterator[Result]:
+    """The runs of one file. A last line without its end is what a crash left: it is no run."""
+    *whole, rest = file.read_bytes().split(b"\n")
+    for number, raw in enumerate([*whole, rest] if _is_line(rest) else whole, 1):
+        line = _parse(raw)
+        if isinstance(line, dict) and "returns" in line and "eval_returns" not in line:
+            continue  # what random actions reach: a reference, not a run
+        if not isinstance(line, dict):
+            raise MulvError(f"{file}, line {number} is damaged: it is not JSON; restore or delete the line")
+        if lacking := [name for name in NEEDED if name not in line]:
+            raise MulvError(f"{file}, line {number} is not a run: it lacks {', '.join(lacking)}")
+        yield {"suite": file.parent.name, **line}
+
+
+def append(directory: Path, result: Result) -> bool:
+    """Add a finished run, unless it is there already; on disk when this returns, whole or not at all."""
+    file = directory / result["suite"] / f"{result['method'].replace('/', '-')}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a+b") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)  # released by the kernel however this process ends
+        end = _mend(opened, file)
+        if any(identity(line) == identity(result) for line in read_lines(file)):
+            return False
+        try:
+            opened.write(json.dumps(result).encode() + b"\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        except OSError as error:
+            os.ftruncate(opened.fileno(), end)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise MulvError(f"the disk is full: {file} could not take another result") from error
+    return True
+
+
+def identity(result: Result) -> tuple[Any, ...]:
+    """What makes two lines one run."""
+    return (result["method"], result["task"], result["seed"], result.get("config_hash"), result.get("code"))
+
+
+def load(directory: Path | str) -> "pd.DataFrame":
+    """A store as a tidy frame: one row per run and evaluation; `final` marks a run's last one."""
+    import pandas as pd
+
+    rows = [row for result in read_store(Path(directory)) for row in _rows(result)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    steps, returns, success = result["eval_env_steps"], result["eval_returns"], result.get("eval_success")
+    run = {name: result.get(name) for name in COLUMNS}
+    for number, (at, episodes) in enumerate(zip(steps, returns, strict=True)):
+        yield run | {
+            "env_steps": at,
+            "return_mean": float(np.mean(episodes)),
+            "return_std": float(np.std(episodes)),
+            "episodes": len(episodes),
+            "success": float(np.mean(success[number])) if success else np.nan,
+            "final": number == len(steps) - 1,
+        }
+
+
+def _parse(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None
+
+
+def _is_line(raw: bytes) -> bool:
+    return isinstance(_parse(raw), dict)
+
+
+def _mend(opened: IO[bytes], file: Path) -> int:
+    """Deal with a last line that has no end, and return where the next one begins.
+
+    An editor took the end away: it is put back. A crash cut the line off: its run is not in the store, so
+    the rest of it goes, and whoever made it adds it again.
+    """
+    opened.seek(0)
+    rest = opened.read().rpartition(b"\n")[2]
+    if _is_line(rest):
+        opened.write(b"\n")
+        opened.flush()
+    elif rest:
+        print(f"mulv: {file} ended in half a line, left by a crash: dropped", file=sys.stderr)
+        opened.truncate(os.fstat(opened.fileno()).st_size - len(rest))
+    return os.fstat(opened.fileno()).st_size
