@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 
 from mulv.bench.estimate import ESTIMATED_RATE
+from mulv.bench.process import Message
 from mulv.bench.store import Result
 from mulv.bench.suite import Job
 
@@ -62,12 +63,13 @@ class Board:
         self._rates: dict[str, float] = {}  # by method, as seen last
         self._drawn, self._next = 0, time.monotonic() + (0.0 if self._live else LINES_SECONDS)
 
-    def progress(self, job: Job, steps: int, ret: float | None) -> None:
-        """A run has come to `steps`; its first word is that it has begun, or was taken up there."""
+    def progress(self, job: Job, message: Message) -> None:
+        """A run says how far it is; its first word means that it has begun, or was taken up again."""
         if job not in self._paces:
-            self._say("begins", job, f"{job.steps:,d} steps" + (f", from {steps:,d} on" if steps else ""))
+            taken_up = f", from {message['from']:,d} on" if message["from"] else ""
+            self._say("begins", job, f"{job.steps:,d} steps{taken_up}")
         pace = self._paces.setdefault(job, Pace(job))
-        pace.update(steps, ret)
+        pace.update(message["steps"], message["return"])
         if pace.rate:
             self._rates[job.method] = pace.rate
 

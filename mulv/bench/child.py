@@ -1,9 +1,9 @@
 """One run of a sweep, in a process of its own: python -m mulv.bench.child
 
 It reads a request from stdin, a line of JSON, and writes what happens to stdout, a line of JSON each:
-    {"steps": 1500, "return": -310.5}       how far it is
-    {"result": {…}, "directory": "…"}       the result line; the last message
-    {"error": "…", "traceback": "…"}        what went wrong instead; {"busy": true} where another runs it
+    {"steps": 1500, "from": 0, "return": -310.5}  how far it is, from where this process took it up
+    {"result": {…}, "directory": "…"}             the result line; the last message
+    {"error": "…", "traceback": "…"}              what went wrong instead; "busy" where another process runs it
 When stdin ends, whoever started it is gone, and it stops at once: a later sweep takes the run up at its last
 checkpoint, which lies at an episode's end, so that it equals a run that was never stopped.
 """
@@ -33,17 +33,20 @@ class Reporter:
     """Tells the sweep how far the run is, now and then."""
 
     def __init__(self, messages: IO[str]):
-        self._messages, self._last, self._return = messages, 0.0, None
+        self._messages, self._start, self._next = messages, 0, 0.0
 
     def send(self, **message: Any) -> None:
         self._messages.write(json.dumps(message) + "\n")
         self._messages.flush()
 
+    def begin(self, env_steps: int) -> None:
+        self._start = env_steps
+        self.step(env_steps, None)
+
     def step(self, env_steps: int, last_return: float | None) -> None:
-        now = time.monotonic()
-        if now - self._last >= REPORT_SECONDS:
-            self._last = now
-            self.send(steps=env_steps, **{"return": last_return})
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + REPORT_SECONDS
+            self.send(**{"steps": env_steps, "from": self._start, "return": last_return})
 
     def evaluated(self, evaluation: "Evaluation") -> None:
         """Nothing to tell: evaluations come with the result."""
@@ -62,7 +65,7 @@ def run_job(job: "Job", runs: Path, reporter: Reporter) -> tuple[dict[str, Any],
     path = runs / job.method.replace("/", "-") / job.config.task.replace("/", "-") / name
     finished = path / "result.json"
     saved = checkpoint.saved_steps(path / "checkpoints")
-    reporter.send(steps=saved[-1] if saved else 0, **{"return": None})
+    reporter.begin(saved[-1] if saved else 0)
     if not finished.exists():
         resume = RunDirectory(path).config_file.exists()
         try:

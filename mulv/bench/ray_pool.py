@@ -4,6 +4,7 @@ On its node a task starts the very process that a local pool would (`child.py`).
 run directories lie on the node's own disk and go when the result does.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import logging
@@ -54,8 +55,17 @@ def run_on_node(key: str, job: dict[str, Any], sweep: str, threads: int, news: A
             break
         time.sleep(1.0)
     if "result" in last:
-        shutil.rmtree(last["directory"], ignore_errors=True)
+        _remove(Path(last["directory"]), runs)
     return {**last, "busy": False}
+
+
+def _remove(directory: Path, root: Path) -> None:
+    """A run's directory, and those above it that are empty then."""
+    shutil.rmtree(directory, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        while directory != root:
+            directory = directory.parent
+            directory.rmdir()
 
 
 class RayPool:

@@ -68,7 +68,7 @@ def run_sweep(
                 running.add(job)
             for job, message in pool.events(WAIT_SECONDS):
                 if "steps" in message:
-                    board.progress(job, message["steps"], message["return"])
+                    board.progress(job, message)
                     continue
                 running.remove(job)
                 message = _keep(directory, message)

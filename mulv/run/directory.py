@@ -119,9 +119,9 @@ def commit() -> str:
 
 
 @functools.cache
-def code_version() -> str:
+def code_version(root: Path = Path(__file__).resolve().parents[1]) -> str:
     """A short name for the code that decides a run's outcome; comments and docstrings do not count."""
-    root, digest = Path(__file__).resolve().parents[1], hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(path for room in DECISIVE for path in (root / room).rglob("*.py")):
         tree = ast.parse(path.read_bytes())
         for node in ast.walk(tree):
