@@ -3,7 +3,7 @@
 It reads a request from stdin, a line of JSON, and writes what happens to stdout, a line of JSON each:
     {"steps": 1500, "from": 0, "return": -310.5}  how far it is, from where this process took it up
     {"result": {…}, "directory": "…"}             the result line; the last message
-    {"error": "…", "traceback": "…"}              what went wrong instead; "busy" where another process runs it
+    {"error": "…", "traceback": "…"}              what went wrong instead; "busy" where another runs it
 When stdin ends, whoever started it is gone, and it stops at once: a later sweep takes the run up at its last
 checkpoint, which lies at an episode's end, so that it equals a run that was never stopped.
 """

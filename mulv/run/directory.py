@@ -25,6 +25,7 @@ from typing import IO, Self
 from mulv.core.errors import BusyError, MulvError
 from mulv.run.config import RunConfig, from_json, to_json
 
+PACKAGE = Path(__file__).resolve().parents[1]
 DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
 
@@ -119,7 +120,7 @@ def commit() -> str:
 
 
 @functools.cache
-def code_version(root: Path = Path(__file__).resolve().parents[1]) -> str:
+def code_version(root: Path = PACKAGE) -> str:
     """A short name for the code that decides a run's outcome; comments and docstrings do not count."""
     digest = hashlib.sha256()
     for path in sorted(path for room in DECISIVE for path in (root / room).rglob("*.py")):
