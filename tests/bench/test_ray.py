@@ -1,0 +1,112 @@
+"""The same sweep on a real Ray cluster of several nodes, parts of which are killed while it runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.bench.support import failures, outcomes, ray_workers, start_bench, wait_until, write_suite
+from tests.run.support import environment, finish, kill
+
+pytest.importorskip("ray")
+CHECKPOINT = "mulv-runs-*/*/*/*/*/checkpoints/0000000200"
+
+
+class Nodes:
+    """A cluster whose nodes have disks of their own, as far as a run can tell."""
+
+    def __init__(self, root: Path):
+        from ray.cluster_utils import Cluster
+
+        self.root = root
+        self._cluster = Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "env_vars": self._env("head")}
+        )
+        self.address: str = self._cluster.address
+        self._nodes: dict[str, Any] = {}
+
+    def _env(self, name: str) -> dict[str, str]:
+        disk = self.root / name
+        disk.mkdir()
+        shared = {"XDG_CACHE_HOME": environment()["XDG_CACHE_HOME"], "RAY_USAGE_STATS_ENABLED": "0"}
+        return {**shared, "TMPDIR": str(disk)}
+
+    def add(self, name: str) -> None:
+        self._nodes[name] = self._cluster.add_node(num_cpus=1, env_vars=self._env(name))
+
+    def remove(self, name: str) -> None:
+        """As if its plug were pulled."""
+        self._cluster.remove_node(self._nodes.pop(name), allow_graceful=False)
+
+    def shutdown(self) -> None:
+        self._cluster.shutdown()
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[Nodes]:
+    cluster = Nodes(tmp_path)
+    yield cluster
+    cluster.shutdown()
+
+
+def serial(suite: Path, store: Path) -> dict[Any, Any]:
+    done = finish("bench", suite, "--out", store, "--workers", "1", timeout=3600)
+    assert done.returncode == 0, done.stderr
+    return outcomes(store)
+
+
+def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.add("node-1")
+    suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}), tmp_path / "store"
+    sweep = start_bench(suite, store, "--ray", nodes.address)
+    wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep)
+    ray_workers()[0].kill()
+    _, said = sweep.communicate(timeout=300)
+    assert sweep.returncode == 0, said
+    assert [failure["attempt"] for failure in failures(store)] == [1]
+    assert outcomes(store) == serial(suite, tmp_path / "serial")
+    assert not list((tmp_path / "node-1").glob("mulv-runs-*/*"))  # nothing stays on the node
+
+
+@pytest.mark.slow
+def test_worker_node_and_driver_killed_in_a_sweep_of_twenty_runs(nodes: Nodes, tmp_path: Path) -> None:
+    for name in ("node-1", "node-2", "node-3"):
+        nodes.add(name)
+    suite, store = write_suite(tmp_path, seeds=10), tmp_path / "store"
+    sweep = start_bench(suite, store, "--ray", nodes.address)
+    wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep, timeout=1200)
+    ray_workers()[0].kill()
+    wait_until(lambda: len(list(store.glob("*/*.jsonl"))) and len(outcomes(store)) >= 3, sweep, timeout=1200)
+    wait_until(lambda: list((tmp_path / "node-2").glob(CHECKPOINT)), sweep, timeout=1200)
+    nodes.remove("node-2")
+    nodes.add("node-4")
+    wait_until(lambda: len(outcomes(store)) >= 8, sweep, timeout=1200)
+    workers = ray_workers()
+    kill(sweep)
+    before = outcomes(store)
+    assert len(before) < 20
+    _, alive = psutil.wait_procs(workers, timeout=60)
+    assert not alive  # a cluster ends the tasks of a driver that is gone
+    resumed = finish("bench", suite, "--out", store, "--ray", nodes.address, timeout=3600)
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"{len(before)} finished, {20 - len(before)} to do" in resumed.stdout
+    assert len(failures(store)) >= 2  # the worker's run and the node's
+    assert outcomes(store) == serial(suite, tmp_path / "serial")
+
+
+@pytest.mark.slow
+def test_auto_starts_a_cluster_where_there_is_none(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, methods={"sac": {"algo": "sac"}})
+    done = finish("bench", suite, "--out", tmp_path / "store", "--ray", "auto", timeout=1200)
+    assert done.returncode == 0, done.stderr
+    assert outcomes(tmp_path / "store") == serial(suite, tmp_path / "serial")
+
+
+@pytest.mark.slow
+def test_an_address_where_no_cluster_is_gets_one_line(tmp_path: Path) -> None:
+    done = finish("bench", write_suite(tmp_path), "--out", tmp_path / "store", "--ray", "127.0.0.1:9")
+    assert done.returncode == 1
+    assert "mulv: error: there is no Ray cluster at 127.0.0.1:9" in done.stderr
+    assert not (tmp_path / "store").exists()
