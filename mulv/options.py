@@ -83,7 +83,7 @@ class BenchOptions:
     same_code: bool = False
     """Run again what was finished by other code than this."""
     keep_replay: bool = False
-    """Keep the experience of finished runs, which is large."""
+    """Keep the experience of finished runs, which is large; with --ray nothing of a run is kept."""
     dry_run: bool = False
     """Say what would run, and do nothing."""
 

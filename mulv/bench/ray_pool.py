@@ -4,68 +4,23 @@ On its node a task starts the very process that a local pool would (`child.py`).
 run directories lie on the node's own disk and go when the result does.
 """
 
-import contextlib
 import hashlib
 import importlib.util
 import logging
 import os
 import platform
-import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from mulv.bench.cores import available_cores
+from mulv.bench.node import News, run_on_node
 from mulv.bench.pool import Event
-from mulv.bench.process import Child, Message
+from mulv.bench.process import Message
 from mulv.bench.suite import Job
 from mulv.core.errors import MulvError
 
 NEWS_SECONDS = 2.0  # between questions how far the runs are
-BUSY_SECONDS = 60.0  # how long a killed task's process may take to let go of its run
-
-
-class News:
-    """An actor that runs tell how far they are, and the driver asks. Losing it loses nothing else."""
-
-    def __init__(self) -> None:
-        self._latest: dict[str, Message] = {}
-
-    def tell(self, key: str, message: Message) -> None:
-        self._latest[key] = message
-
-    def read(self) -> dict[str, Message]:
-        latest, self._latest = self._latest, {}
-        return latest
-
-
-def run_on_node(key: str, job: dict[str, Any], sweep: str, threads: int, news: Any) -> Message:
-    """One run, on whatever node this is. A task that follows a killed one resumes what it finds there."""
-    runs = Path(tempfile.gettempdir()) / f"mulv-runs-{os.getuid()}" / sweep
-    give_up = time.monotonic() + BUSY_SECONDS
-    while True:
-        child = Child(job, runs, threads)
-        last: Message = {"steps": 0}
-        while "steps" in last:
-            for last in child.read():
-                if "steps" in last:
-                    news.tell.remote(key, last)
-        if not last.get("busy") or time.monotonic() > give_up:
-            break
-        time.sleep(1.0)
-    if "result" in last:
-        _remove(Path(last["directory"]), runs)
-    return {**last, "busy": False}
-
-
-def _remove(directory: Path, root: Path) -> None:
-    """A run's directory, and those above it that are empty then."""
-    shutil.rmtree(directory, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        while directory != root:
-            directory = directory.parent
-            directory.rmdir()
 
 
 class RayPool:
