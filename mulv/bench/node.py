@@ -1,4 +1,4 @@
-"""What of a sweep runs on a node of a Ray cluster. Light to import: the run itself is a process of its own."""
+"""What of a sweep runs on a node of a Ray cluster. Light to import: the run is a process of its own."""
 
 import contextlib
 import os

@@ -59,14 +59,14 @@ def start_bench(suite: Path, store: Path, *more: str | Path) -> subprocess.Popen
 
 def runs_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """The processes of a sweep's runs."""
-    below = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in below if "mulv.bench.child" in _command_line(child)]
+    return processes_below(process.pid, "mulv.bench.child")
 
 
-def ray_workers() -> list[psutil.Process]:
-    """Processes of Ray that run a task of a sweep, in clusters that this process started."""
-    below = psutil.Process().children(recursive=True)
-    return [child for child in below if "ray::run_on_node" in _command_line(child)]
+def processes_below(pid: int, command: str) -> list[psutil.Process]:
+    """Descendants of a process whose command line holds `command`."""
+    return [
+        child for child in psutil.Process(pid).children(recursive=True) if command in _command_line(child)
+    ]
 
 
 def wait_until(true: Callable[[], Any], process: subprocess.Popen[str], timeout: float = 120) -> Any:

@@ -1,5 +1,7 @@
 """The same sweep on a real Ray cluster of several nodes, parts of which are killed while it runs."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,41 +9,45 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.bench.support import failures, outcomes, ray_workers, start_bench, wait_until, write_suite
-from tests.run.support import environment, finish, kill
+from tests.bench.support import failures, outcomes, processes_below, start_bench, wait_until, write_suite
+from tests.run.support import ROOT, environment, finish, kill
 
 pytest.importorskip("ray")
 CHECKPOINT = "mulv-runs-*/*/*/*/*/checkpoints/0000000200"
 
 
 class Nodes:
-    """A cluster whose nodes have disks of their own, as far as a run can tell."""
+    """A cluster in a process of its own (cluster.py)."""
 
     def __init__(self, root: Path):
-        from ray.cluster_utils import Cluster
-
-        self.root = root
-        self._cluster = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 0, "env_vars": self._env("head")}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.bench.cluster", str(root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**environment(), "RAY_USAGE_STATS_ENABLED": "0"},
         )
-        self.address: str = self._cluster.address
-        self._nodes: dict[str, Any] = {}
+        self.address = self._answer()
 
-    def _env(self, name: str) -> dict[str, str]:
-        disk = self.root / name
-        disk.mkdir()
-        shared = {"XDG_CACHE_HOME": environment()["XDG_CACHE_HOME"], "RAY_USAGE_STATS_ENABLED": "0"}
-        return {**shared, "TMPDIR": str(disk)}
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        answer = self._process.stdout.readline().strip()
+        assert answer
+        return answer
 
-    def add(self, name: str) -> None:
-        self._nodes[name] = self._cluster.add_node(num_cpus=1, env_vars=self._env(name))
+    def ask(self, command: str) -> None:
+        """`add NAME` or `remove NAME`."""
+        assert self._process.stdin is not None
+        print(command, file=self._process.stdin, flush=True)
+        assert self._answer() == "done"
 
-    def remove(self, name: str) -> None:
-        """As if its plug were pulled."""
-        self._cluster.remove_node(self._nodes.pop(name), allow_graceful=False)
+    def workers(self) -> list[psutil.Process]:
+        """Processes of Ray that run a task of a sweep."""
+        return processes_below(self._process.pid, "ray::run_on_node")
 
     def shutdown(self) -> None:
-        self._cluster.shutdown()
+        self._process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -58,11 +64,11 @@ def serial(suite: Path, store: Path) -> dict[Any, Any]:
 
 
 def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
-    nodes.add("node-1")
+    nodes.ask("add node-1")
     suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}), tmp_path / "store"
     sweep = start_bench(suite, store, "--ray", nodes.address)
     wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep)
-    ray_workers()[0].kill()
+    nodes.workers()[0].kill()
     _, said = sweep.communicate(timeout=300)
     assert sweep.returncode == 0, said
     assert [failure["attempt"] for failure in failures(store)] == [1]
@@ -73,17 +79,17 @@ def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path:
 @pytest.mark.slow
 def test_worker_node_and_driver_killed_in_a_sweep_of_twenty_runs(nodes: Nodes, tmp_path: Path) -> None:
     for name in ("node-1", "node-2", "node-3"):
-        nodes.add(name)
+        nodes.ask(f"add {name}")
     suite, store = write_suite(tmp_path, seeds=10), tmp_path / "store"
     sweep = start_bench(suite, store, "--ray", nodes.address)
     wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep, timeout=1200)
-    ray_workers()[0].kill()
+    nodes.workers()[0].kill()
     wait_until(lambda: len(list(store.glob("*/*.jsonl"))) and len(outcomes(store)) >= 3, sweep, timeout=1200)
     wait_until(lambda: list((tmp_path / "node-2").glob(CHECKPOINT)), sweep, timeout=1200)
-    nodes.remove("node-2")
-    nodes.add("node-4")
+    nodes.ask("remove node-2")
+    nodes.ask("add node-4")
     wait_until(lambda: len(outcomes(store)) >= 8, sweep, timeout=1200)
-    workers = ray_workers()
+    workers = nodes.workers()
     kill(sweep)
     before = outcomes(store)
     assert len(before) < 20
