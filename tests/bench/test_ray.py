@@ -80,7 +80,7 @@ def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path:
 def test_worker_node_and_driver_killed_in_a_sweep_of_twenty_runs(nodes: Nodes, tmp_path: Path) -> None:
     for name in ("node-1", "node-2", "node-3"):
         nodes.ask(f"add {name}")
-    suite, store = write_suite(tmp_path, seeds=10), tmp_path / "store"
+    suite, store = write_suite(tmp_path, seeds=10, steps=1600), tmp_path / "store"
     sweep = start_bench(suite, store, "--ray", nodes.address)
     wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep, timeout=1200)
     nodes.workers()[0].kill()
