@@ -1,8 +1,8 @@
 """A Ray cluster of several nodes in a process of its own: python -m tests.bench.cluster DIRECTORY
 
 Ray forks to start its nodes, which a process with JAX in it must not do. Reads commands from stdin,
-`add NAME` and `remove NAME`, answers each with a line, and ends with its stdin. Every node has a disk of its own, as far
-as a run can tell: DIRECTORY/NAME is where it keeps temporary files.
+`add NAME` and `remove NAME`, answers each with a line, and ends with its stdin. Every node has a disk of
+its own, as far as a run can tell: DIRECTORY/NAME is where it keeps temporary files.
 """
 
 import os
