@@ -65,7 +65,7 @@ def serial(suite: Path, store: Path) -> dict[Any, Any]:
 
 def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
     nodes.ask("add node-1")
-    suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}), tmp_path / "store"
+    suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}, seeds=1), tmp_path / "store"
     sweep = start_bench(suite, store, "--ray", nodes.address)
     wait_until(lambda: list((tmp_path / "node-1").glob(CHECKPOINT)), sweep)
     nodes.workers()[0].kill()
