@@ -9,6 +9,7 @@ import importlib.util
 import logging
 import os
 import platform
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from mulv.bench.suite import Job
 from mulv.core.errors import MulvError
 
 NEWS_SECONDS = 2.0  # between questions how far the runs are
+ANSWER_SECONDS = 10.0  # how long a cluster may take to answer a call
 
 
 class RayPool:
@@ -29,6 +31,7 @@ class RayPool:
     def __init__(self, address: str, store: Path, *, limit: int | None, threads: int = 1, gpus: float = 0.0):
         if importlib.util.find_spec("ray") is None:
             raise MulvError("--ray needs the extra ray: pip install 'mulv[ray]'")
+        check_address(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing calls home
         import ray
 
@@ -89,13 +92,24 @@ class RayPool:
         return [Event(running[key], message) for key, message in latest.items() if key in running]
 
 
+def check_address(address: str) -> None:
+    """Refuse at once what does not answer; Ray itself would go on trying for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except ValueError:
+        raise MulvError(f"{address!r} is not an address of a Ray cluster: give auto or HOST:PORT") from None
+    except OSError as error:
+        raise MulvError(f"there is no Ray cluster at {address}: {error}") from error
+
+
 def _connect(ray: Any, address: str) -> None:
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     try:
         ray.init(address=address, **quiet)
     except ConnectionError as error:
         if address != "auto":
-            raise MulvError(f"there is no Ray cluster at {address}") from error
+            raise MulvError(f"there is no Ray cluster at {address}: {error}") from error
         ray.init(num_cpus=available_cores(), include_dashboard=False, **quiet)
-    except ValueError as error:
-        raise MulvError(f"{address} is not an address of a Ray cluster: {error}") from error

@@ -106,6 +106,8 @@ def test_the_list_shows_every_suite_and_what_is_lacking(capsys: pytest.CaptureFi
         (["quick", "--seeds", "0"], "--seeds and --steps must be at least 1"),
         (["quick", "--workers", "0"], "--workers and --threads must be at least 1"),
         (["quick", "--gpus", "1"], "it goes with --ray"),
+        (["quick", "--ray", "127.0.0.1:1"], "there is no Ray cluster at 127.0.0.1:1: "),
+        (["quick", "--ray", "automatic"], "'automatic' is not an address of a Ray cluster"),
         (["metaworld-50"], "cannot run yet: mulv lacks the task metaworld/assembly-px and 49 more"),
         (["absent.json"], "absent.json cannot be read"),
     ],

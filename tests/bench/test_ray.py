@@ -108,11 +108,3 @@ def test_auto_starts_a_cluster_where_there_is_none(tmp_path: Path) -> None:
     done = finish("bench", suite, "--out", tmp_path / "store", "--ray", "auto", timeout=1200)
     assert done.returncode == 0, done.stderr
     assert outcomes(tmp_path / "store") == serial(suite, tmp_path / "serial")
-
-
-@pytest.mark.slow
-def test_an_address_where_no_cluster_is_gets_one_line(tmp_path: Path) -> None:
-    done = finish("bench", write_suite(tmp_path), "--out", tmp_path / "store", "--ray", "127.0.0.1:9")
-    assert done.returncode == 1
-    assert "mulv: error: there is no Ray cluster at 127.0.0.1:9" in done.stderr
-    assert not (tmp_path / "store").exists()
