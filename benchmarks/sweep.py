@@ -34,15 +34,9 @@ train(from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), progress=False)
 
 
 def timed(*command: str | Path) -> float:
-    """Seconds of a process on one core."""
-    core = min(os.sched_getaffinity(0))
+    """Seconds of a process."""
     start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, *map(str, command)],
-        check=True,
-        capture_output=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, {core}),
-    )
+    subprocess.run([sys.executable, *map(str, command)], check=True, capture_output=True)
     return time.perf_counter() - start
 
 
@@ -110,6 +104,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6000, help="environment steps of a run")
     parser.add_argument("--runs", type=int, default=4, help="runs of the sweep")
     options = parser.parse_args()
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # all that is started inherits it
     figures: dict[str, Any] = {**overhead(options.steps, options.runs), **store_open()}
     figures |= {"commit": commit(), "versions": versions()}
     RESULTS.mkdir(parents=True, exist_ok=True)
