@@ -35,9 +35,11 @@ lint: $(INSTALLED)
 bench-speed: $(PEERS)
 	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/sweep.py
 
+LEARNING := pendulum-memory first-steps positions-30k ablations-20k
 bench-learning: $(INSTALLED)
-	$(BIN)/python benchmarks/learning.py
+	for suite in $(LEARNING); do $(BIN)/mulv bench $$suite --out results || exit 1; done
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mulv needs Python 3.11 or newer; say which with: make PYTHON=python3.11 $(MAKECMDGOALS)")'

@@ -15,6 +15,7 @@ commands:
   train   train an agent, or take up a run again (--resume RUN)
   eval    evaluate a run's newest checkpoint
   compare draw the learning curves of runs in one picture
+  bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
 
@@ -50,7 +51,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _command(name: str) -> Callable[[list[str]], int]:
     from mulv.core.names import lookup
 
-    commands = {"train": _train, "eval": _eval, "compare": _compare, "report": _report, "envs": _envs}
+    commands = {
+        "train": _train,
+        "eval": _eval,
+        "compare": _compare,
+        "bench": _bench,
+        "report": _report,
+        "envs": _envs,
+    }
     return lookup("command", name, commands)
 
 
@@ -140,6 +148,33 @@ def _report(arguments: list[str]) -> int:
     runs = write_report(options.directory, options.out)
     print(f"page {options.out}: {runs} runs, {options.out.stat().st_size / 1e6:.1f} MB")
     return 0
+
+
+def _bench(arguments: list[str]) -> int:
+    from mulv.bench.command import bench, list_suites
+    from mulv.bench.suites import find_suite
+    from mulv.options import parse_bench
+
+    options = parse_bench(arguments)
+    if options.list:
+        print("\n".join(list_suites()))
+        return 0
+    suite = find_suite(options.suite).chosen(
+        methods=options.methods, tasks=options.tasks, seeds=options.seeds, steps=options.steps
+    )
+    return bench(
+        suite,
+        options.out,
+        workers=options.workers,
+        threads=options.threads,
+        gpus=options.gpus,
+        retries=options.retries,
+        ray=options.ray,
+        same_code=options.same_code,
+        keep_replay=options.keep_replay,
+        dry_run=options.dry_run,
+        again=arguments,
+    )
 
 
 def _envs(arguments: list[str]) -> int:

@@ -62,6 +62,47 @@ class ReportOptions:
     """The page."""
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """Run what of a suite is not in the store yet: every method on every task with every seed."""
+
+    suite: tyro.conf.Positional[str] = ""
+    """A suite's name (--list shows them), or a JSON file with one of your own."""
+    list: bool = False
+    """Show the suites with their size and an estimate, and do nothing."""
+    methods: tuple[str, ...] = ()
+    """Only these methods of the suite."""
+    tasks: tuple[str, ...] = ()
+    """Only these tasks of the suite."""
+    seeds: int | None = None
+    """How many seeds. Default: the suite's."""
+    steps: int | None = None
+    """Environment steps of each run. Default: the suite's."""
+    out: Path = Path("runs")
+    """The store: results are appended to OUT/SUITE/METHOD.jsonl, run directories are in OUT/SUITE/runs."""
+    workers: int | None = None
+    """Runs side by side. Default: as many as fit the cores; with --ray, the cluster."""
+    threads: int = 1
+    """Cores of one run. Its numbers depend on it, in their last bits."""
+    gpus: float = 0.0
+    """GPUs of one run, with --ray."""
+    retries: int = 2
+    """How often a failed run is tried again."""
+    ray: str | None = None
+    """Run on the Ray cluster at this address; auto is the one of this machine, started if there is none."""
+    same_code: bool = False
+    """Run again what was finished by other code than this."""
+    keep_replay: bool = False
+    """Keep the experience of finished runs, which is large; with --ray nothing of a run is kept."""
+    dry_run: bool = False
+    """Say what would run, and do nothing."""
+
+
+def parse_bench(arguments: Sequence[str]) -> BenchOptions:
+    """`mulv bench`'s options."""
+    return tyro.cli(BenchOptions, args=[*arguments], prog="mulv bench")
+
+
 def parse_compare(arguments: Sequence[str]) -> CompareOptions:
     """`mulv compare`'s options."""
     return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")

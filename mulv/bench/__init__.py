@@ -1,1 +1,5 @@
-"""Comparing runs: figures, statistics, published numbers, the report."""
+"""Comparing runs: suites, sweeps, the store of their results, statistics, published numbers, the report."""
+
+from mulv.bench.store import load
+
+__all__ = ["load"]

@@ -1,81 +1,131 @@
-"""Finished runs on disk: `<suite>/<method>.jsonl` with a result line each, or run directories."""
+"""The store of finished runs: <directory>/<suite>/<method>.jsonl, a result line each, only ever appended to.
 
-import itertools
+`results/` in the repository is such a store. There is no index: the lines are all there is, and reading them
+is fast enough.
+"""
+
+import errno
+import fcntl
 import json
-import math
+import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
+from mulv.bench.lines import Result, parse_line
 from mulv.core.errors import MulvError
 
-Result = dict[str, Any]  # a result line
+if TYPE_CHECKING:
+    import pandas as pd
 
-FIELDS: dict[str, type | tuple[type, ...]] = {
-    "suite": str,
-    "method": str,
-    "task": str,
-    "seed": int,
-    "env_steps": int,
-    "eval_env_steps": list,
-    "eval_returns": list,
-    "config": dict,
-    "config_hash": str,
-    "commit": str,
-    "versions": dict,
-    "wall_s": (int, float),
-}
-OTHER_FOLDERS = {"random", "speed"}  # of a results tree: the random policy, benchmarks of speed
-RUN_LOGS = {"metrics.jsonl", "evaluations.jsonl"}  # of a run directory
+REFERENCES = {"random", "speed"}  # folders of a store whose lines are no runs
+RUN_LOGS = {"metrics.jsonl", "evaluations.jsonl"}  # of a run directory, which is no store
+# Of the frame: what a run is, what an evaluation found, where it comes from.
+_RUN = ["suite", "method", "task", "seed"]
+_FOUND = ["env_steps", "return_mean", "return_std", "episodes", "success", "final"]
+COLUMNS = [*_RUN, *_FOUND, "final_mean", "updates", "config_hash", "commit", "code", "wall_s"]
 
 
 def read_store(directory: Path) -> list[Result]:
-    """Every finished run under a directory, in the order of file names; a damaged one is named."""
+    """Every finished run of a store; a damaged line is an error that names its file and number."""
+    if not directory.is_dir():
+        raise MulvError(f"{directory} is not a store of results: there is no such directory")
+    return [line for file in _files(directory) for line in read_lines(file)]
+
+
+def _files(directory: Path) -> list[Path]:
+    found = sorted(directory.glob("*/*.jsonl"))
+    return [file for file in found if file.parent.name not in REFERENCES and file.name not in RUN_LOGS]
+
+
+def find_runs(directory: Path) -> list[Result]:
+    """The runs of a store, or where there is none those of the run directories below; at least one."""
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a directory of results")
-    files = sorted([*directory.rglob("*.jsonl"), *directory.rglob("result.json")])
-    results = []
-    for file in files:
-        if file.name in RUN_LOGS or OTHER_FOLDERS & set(file.relative_to(directory).parts[:-1]):
-            continue
-        whole = file.read_text(errors="replace")
-        lines = [whole] if file.suffix == ".json" else whole.split("\n")
-        results += [_parsed(line, f"{file}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    if not results:
+    alone = [] if _files(directory) else sorted(directory.rglob("result.json"))
+    runs = read_store(directory) + [parse_line(file.read_bytes(), f"{file}") for file in alone]
+    if not runs:
         raise MulvError(f"{directory} holds no finished run: no result.json, no <suite>/<method>.jsonl")
-    return results
+    return runs
 
 
-def _parsed(line: str, where: str) -> Result:
-    try:
-        result: Result = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise MulvError(f"{where} is damaged ({error})") from error
-    if fault := _fault(result):
-        raise MulvError(f"{where} is not a result line: {fault}")
-    return result
+def read_lines(file: Path) -> Iterator[Result]:
+    """The runs of one file. A last line without its end is what a crash left: it is no run."""
+    *whole, rest = file.read_bytes().split(b"\n")
+    for number, raw in enumerate([*whole, rest] if _is_line(rest) else whole, 1):
+        yield parse_line(raw, f"{file}:{number}")
 
 
-def _fault(result: Any) -> str | None:
-    """What keeps a line from being a result, if anything does."""
-    if not isinstance(result, dict):
-        return "it is no object"
-    for name, kind in FIELDS.items():
-        if name not in result:
-            return f"{name} is missing"
-        if not isinstance(result[name], kind):
-            return f"{name} is {result[name]!r:.40}"
+def append(directory: Path, result: Result) -> bool:
+    """Add a finished run, unless it is there already; on disk when this returns, whole or not at all."""
+    file = directory / result["suite"] / f"{result['method'].replace('/', '-')}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a+b") as opened:
+        fcntl.flock(opened, fcntl.LOCK_EX)  # released by the kernel however this process ends
+        end = _mend(opened, file)
+        if any(identity(line) == identity(result) for line in read_lines(file)):
+            return False
+        try:
+            opened.write(json.dumps(result).encode() + b"\n")
+            opened.flush()
+            os.fsync(opened.fileno())
+        except OSError as error:
+            os.ftruncate(opened.fileno(), end)
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            raise MulvError(f"the disk is full: {file} could not take another result") from error
+    return True
+
+
+def identity(result: Result) -> tuple[Any, ...]:
+    """What makes two lines one run."""
+    return (result["method"], result["task"], result["seed"], result.get("config_hash"), result.get("code"))
+
+
+def load(directory: Path | str) -> "pd.DataFrame":
+    """A store as a tidy frame: one row per run and evaluation; `final` marks a run's last one."""
+    import pandas as pd
+
+    rows = [row for result in read_store(Path(directory)) for row in _rows(result)]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
     steps, returns, success = result["eval_env_steps"], result["eval_returns"], result.get("eval_success")
-    if not _numbers(steps) or any(a >= b for a, b in itertools.pairwise(steps)):
-        return "eval_env_steps does not grow"
-    for name, table in (("eval_returns", returns), ("eval_success", success)):
-        if table is None and name == "eval_success":
-            continue
-        if not isinstance(table, list) or len(table) != len(steps):
-            return f"{name} has not one entry for each of eval_env_steps"
-        if not all(isinstance(episodes, list) and episodes and _numbers(episodes) for episodes in table):
-            return f"{name} holds something other than lists of finite numbers"
-    return None
+    run = {name: result.get(name) for name in COLUMNS}
+    for number, (at, episodes) in enumerate(zip(steps, returns, strict=True)):
+        yield run | {
+            "env_steps": at,
+            "return_mean": float(np.mean(episodes)),
+            "return_std": float(np.std(episodes)),
+            "episodes": len(episodes),
+            "success": float(np.mean(success[number])) if success else np.nan,
+            "final": number == len(steps) - 1,
+        }
 
 
-def _numbers(values: list[Any]) -> bool:
-    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+def _is_line(raw: bytes) -> bool:
+    try:
+        return isinstance(json.loads(raw), dict)
+    except ValueError:
+        return False
+
+
+def _mend(opened: IO[bytes], file: Path) -> int:
+    """Deal with a last line that has no end, and return where the next one begins.
+
+    An editor took the end away: it is put back. A crash cut the line off: its run is not in the store, so
+    the rest of it goes, and whoever made it adds it again.
+    """
+    opened.seek(0)
+    rest = opened.read().rpartition(b"\n")[2]
+    if _is_line(rest):
+        opened.write(b"\n")
+        opened.flush()
+    elif rest:
+        print(f"mulv: {file} ended in half a line, left by a crash: dropped", file=sys.stderr)
+        opened.truncate(os.fstat(opened.fileno()).st_size - len(rest))
+    return os.fstat(opened.fileno()).st_size

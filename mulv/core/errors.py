@@ -13,5 +13,9 @@ class EnvironmentFault(MulvError):
     """The environment raised, hung, or broke its own declared spaces."""
 
 
+class BusyError(MulvError):
+    """Another process is writing there."""
+
+
 class CheckpointError(MulvError):
     """A checkpoint is missing, damaged, or belongs to something else."""

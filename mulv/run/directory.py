@@ -10,7 +10,10 @@ checkpoints/       the newest checkpoints
 result.json        the result line, once the run is finished
 """
 
+import ast
 import fcntl
+import functools
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -19,9 +22,11 @@ import subprocess
 from pathlib import Path
 from typing import IO, Self
 
-from mulv.core.errors import MulvError
+from mulv.core.errors import BusyError, MulvError
 from mulv.run.config import RunConfig, from_json, to_json
 
+PACKAGE = Path(__file__).resolve().parents[1]
+DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
 
 
@@ -54,7 +59,7 @@ class RunDirectory:
             lock.seek(0)
             holder = lock.read().strip() or "unknown"
             lock.close()
-            raise MulvError(f"{self.path} is in use by another process (pid {holder})") from error
+            raise BusyError(f"{self.path} is in use by another process (pid {holder})") from error
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
@@ -112,3 +117,16 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head + ("-modified" if changed else "")
+
+
+@functools.cache
+def code_version(root: Path = PACKAGE) -> str:
+    """A short name for the code that decides a run's outcome; comments and docstrings do not count."""
+    digest = hashlib.sha256()
+    for path in sorted(path for room in DECISIVE for path in (root / room).rglob("*.py")):
+        tree = ast.parse(path.read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+                node.body[0] = ast.Pass()
+        digest.update(f"{path.relative_to(root)}\n{ast.unparse(tree)}\n".encode())
+    return digest.hexdigest()[:12]

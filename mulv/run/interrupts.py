@@ -15,14 +15,18 @@ class Interrupted(Exception):
 
 
 class Interrupts:
-    """While entered, remembers the first signal; a second one acts at once, as usual."""
+    """While entered, remembers the first signal; a second one acts at once, as usual.
 
-    def __init__(self) -> None:
+    With `listen` off signals keep what they do: the process ends without a checkpoint in mid-episode.
+    """
+
+    def __init__(self, *, listen: bool = True) -> None:
+        self._listen = listen
         self.signum: int | None = None
         self._previous: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
+        if self._listen and threading.current_thread() is threading.main_thread():
             for signum in (signal.SIGTERM, signal.SIGINT):
                 self._previous[signum] = signal.signal(signum, self._remember)
         return self

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tensorboardX import SummaryWriter
 
 from mulv.run.evaluation import Evaluation
+from mulv.run.events import EventFile
 
 
 class Logger:
@@ -23,8 +23,7 @@ class Logger:
             file = (directory / name).open("ab")
             file.truncate(offsets[name] if offsets else 0)
             self._files[name] = file
-        purge = env_steps + 1 if offsets else None
-        self._events = SummaryWriter(str(directory / "tensorboard"), purge_step=purge)
+        self._events = EventFile(directory / "tensorboard", purge_step=env_steps + 1 if offsets else None)
         self.evaluations = read_evaluations(directory)
         if offsets:
             self._write_npz()
@@ -40,17 +39,14 @@ class Logger:
     def metrics(self, counters: Mapping[str, int], values: Mapping[str, float | list[float]]) -> None:
         """One line of training metrics; a vector is a histogram to TensorBoard."""
         self._append("metrics.jsonl", {**counters, **values})
-        for name, value in values.items():
-            add = self._events.add_histogram if isinstance(value, list) else self._events.add_scalar
-            add(name, np.asarray(value), counters["env_steps"])
+        self._events.add(values, counters["env_steps"])
 
     def evaluation(self, counters: Mapping[str, int], evaluation: Evaluation) -> None:
         """One evaluation, every episode of it."""
         record = {**counters, **evaluation.to_json()}
         self._append("evaluations.jsonl", record)
         self.evaluations.append(record)
-        for name, value in evaluation.summary().items():
-            self._events.add_scalar(name, value, counters["env_steps"])
+        self._events.add(evaluation.summary(), counters["env_steps"])
         self._write_npz()
         if evaluation.probe:
             self._replace_npz("probe.npz", asdict(evaluation.probe))

@@ -24,7 +24,7 @@ from mulv.run.config import RunConfig
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
-from mulv.run.progress import Progress
+from mulv.run.progress import Watcher
 from mulv.run.seeding import Stream
 
 
@@ -73,7 +73,7 @@ class Trainer:
         """The agent's state as the agent knows it."""
         return compiled.unpack(self.agent, self.state)
 
-    def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Progress) -> None:
+    def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> None:
         """Collect, learn, log, evaluate and save until the steps are done."""
         config, counters = self.config, self.counters
         total, evaluate_every = config.total_steps or 0, config.eval_every or 0

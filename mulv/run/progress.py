@@ -1,11 +1,25 @@
 """What a person watching a run sees."""
 
 import sys
+from typing import Protocol
 
 import numpy as np
 from tqdm import tqdm
 
 from mulv.run.evaluation import Evaluation
+
+
+class Watcher(Protocol):
+    """Somebody who is told how a run gets on."""
+
+    def step(self, env_steps: int, last_return: float | None) -> None:
+        """The run has come to `env_steps`."""
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """An evaluation is done."""
+
+    def close(self) -> None:
+        """The run ends here, finished or not."""
 
 
 class Progress:

@@ -21,7 +21,7 @@ from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.interrupts import Interrupts
 from mulv.run.logging import Logger
 from mulv.run.loop import Counters, Trainer
-from mulv.run.progress import Progress
+from mulv.run.progress import Progress, Watcher
 from mulv.run.seeding import Stream
 
 Say = Callable[[str], None]  # tells a person one line
@@ -58,12 +58,15 @@ def train(
     *,
     make: Callable[[], gym.Env] | None = None,
     resume: bool = False,
-    progress: bool = True,
+    progress: bool | Watcher = True,
+    save_on_signal: bool = True,
     say: Say = lambda line: None,
 ) -> Outcome:
     """Train to `config.total_steps`, from the start or from the run's newest checkpoint.
 
-    `make` builds the environment where `config.task` does not name one.
+    `make` builds the environment where `config.task` does not name one. `progress` is whether to show a
+    bar, or who else is told. A checkpoint saved on a signal mostly lies within an episode, so that what is
+    resumed from it is not the run that was never stopped; without `save_on_signal` there is none.
     """
     if make is None:
         config = complete(config)
@@ -71,7 +74,7 @@ def train(
     else:
         build = make
     preflight(build, config.env_timeout)
-    with RunDirectory(path) as directory, Interrupts() as interrupts:
+    with RunDirectory(path) as directory, Interrupts(listen=save_on_signal) as interrupts:
         if resume:
             check_same(directory.read_config(), config, path)
         elif directory.config_file.exists():
@@ -95,9 +98,7 @@ def train(
         except BaseException:
             lanes.close()
             raise
-        bar = Progress(
-            config.total_steps or 0, trainer.counters.env_steps, f"{config.algo} {config.task}", progress
-        )
+        bar = progress if not isinstance(progress, bool) else _bar(trainer, enabled=progress)
         started = time.perf_counter()
 
         def save() -> None:
@@ -111,6 +112,12 @@ def train(
             trainer.evaluator.close()
             trainer.logger.close()
         return _finish(trainer, directory, earlier_seconds + time.perf_counter() - started)
+
+
+def _bar(trainer: Trainer, enabled: bool) -> Progress:
+    config = trainer.config
+    label = f"{config.algo} {config.task}"
+    return Progress(config.total_steps or 0, trainer.counters.env_steps, label, enabled)
 
 
 def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:

@@ -109,7 +109,8 @@ def test_whatever_results_hold_is_text(tmp_path):
     lines = [result(m + HOSTILE, f"{HOSTILE}-P", s, **fields) for m in ("mulv", "sac") for s in range(3)]
     (tmp_path / "speed").mkdir()
     (tmp_path / "speed" / "x.json").write_text(json.dumps({HOSTILE: HOSTILE, "commit": HOSTILE}))
-    (tmp_path / "trial.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "trial").mkdir()
+    (tmp_path / "trial" / "any.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     out = tmp_path / "page.html"
     write_report(tmp_path, out)
     page = out.read_text()
@@ -267,7 +268,7 @@ def test_bad_input_is_one_line_and_leaves_the_old_page(tmp_path, capsys, fault):
     if fault != "empty":
         write_store(store, result() if fault != "unevaluated" else result(eval_env_steps=[], eval_returns=[]))
     if fault == "damaged":
-        (store / "trial" / "sac.jsonl").write_text("{")
+        (store / "trial" / "sac.jsonl").write_text("{\n")
     if fault == "speed":
         (store / "speed").mkdir()
         (store / "speed" / "x.json").write_text("[")

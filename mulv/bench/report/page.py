@@ -17,7 +17,7 @@ from mulv.bench.report.paper import paper_section
 from mulv.bench.report.tables import final_returns, provenance, speed
 from mulv.bench.runs import Run, by_label, by_suite, method_order, to_runs
 from mulv.bench.scores import Scale, Table, comparable, scales
-from mulv.bench.store import read_store
+from mulv.bench.store import find_runs
 from mulv.core.errors import MulvError
 
 COLOURS = 8  # in style.css; further methods repeat them with other dashes
@@ -54,7 +54,7 @@ def write_report(directory: Path, out: Path) -> int:
     """Write the page of all results under a directory, whole or not at all; returns the number of runs."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise MulvError(f"{out} cannot be written: it is a directory, or its own does not exist")
-    runs = to_runs(read_store(directory))
+    runs = to_runs(find_runs(directory))
     page = render(runs, speed(directory))
     aside = out.with_name(out.name + ".tmp")
     aside.write_bytes(page.encode("utf-8", errors="replace"))  # JSON may hold halves of characters

@@ -1,0 +1,104 @@
+"""`mulv bench`: what it prints around a sweep."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mulv.bench import estimate
+from mulv.bench.board import Board, duration
+from mulv.bench.cores import available_cores
+from mulv.bench.pool import LocalPool, Pool
+from mulv.bench.ray_pool import RayPool
+from mulv.bench.suite import Job, Suite
+from mulv.bench.suites import SUITES
+from mulv.bench.sweep import Tally, failures_file, finished, run_sweep
+from mulv.core.errors import MulvError
+from mulv.run.directory import code_version
+from mulv.run.interrupts import Interrupts
+
+
+def list_suites() -> list[str]:
+    """A line a suite: its size, and how long one core would take."""
+    row = "{:20}{:>6}{:>9}{:>7}{:>10}{:>6}{:>12}  {}"
+    lines = [row.format("suite", "tasks", "methods", "seeds", "steps", "runs", "core-hours", "")]
+    for suite in SUITES.values():
+        lacking = suite.lacks()
+        hours = "?" if lacking else f"{sum(map(estimate.seconds, suite.jobs())) / 3600:.1f}"
+        said = f"cannot run yet: mulv lacks {lacking}" if lacking else suite.purpose
+        counts = (len(suite.tasks), len(suite.methods), len(suite.seeds), f"{suite.steps:,d}", suite.runs)
+        lines.append(row.format(suite.name, *counts, hours, said))
+    return lines
+
+
+def plan(jobs: Sequence[Job], done: dict[str, object]) -> list[str]:
+    """A line a run: what it is, and how long one core would take where it is still to do."""
+    width = max(len(str(job)) for job in jobs)
+    return [
+        f"{'finished' if job.key in done else 'to do':9} {job!s:{width}}  {job.steps:>9,d} steps  "
+        + ("" if job.key in done else f"about {duration(estimate.seconds(job))}")
+        for job in jobs
+    ]
+
+
+def bench(
+    suite: Suite,
+    out: Path,
+    *,
+    workers: int | None = None,
+    threads: int = 1,
+    gpus: float = 0.0,
+    retries: int = 2,
+    ray: str | None = None,
+    same_code: bool = False,
+    keep_replay: bool = False,
+    dry_run: bool = False,
+    again: Sequence[str] = (),
+) -> int:
+    """Run what of a suite is missing in the store `out`. `again` are the arguments to go on with."""
+    if threads < 1 or retries < 0 or gpus < 0 or (workers is not None and workers < 1):
+        raise MulvError("--workers and --threads must be at least 1, --retries and --gpus not negative")
+    if gpus and ray is None:
+        raise MulvError("--gpus is what a run asks of a cluster; it goes with --ray")
+    jobs = suite.jobs()
+    done = finished(out, jobs, same_code=same_code)
+    missing = [job for job in jobs if job.key not in done]
+    other = sum(line.get("code") != code_version() for line in done.values())
+    if other:
+        print(f"note       {other} of the finished runs are of other code; --same-code runs them again")
+    if dry_run:
+        print("\n".join(plan(jobs, dict(done))))
+    print(
+        f"suite      {suite.name}: {len(jobs)} runs, {len(done)} finished, {len(missing)} to do", flush=True
+    )
+    if missing:
+        print(f"estimate   {duration(sum(map(estimate.seconds, missing)))} of one core", flush=True)
+    if dry_run or not missing:
+        return 0
+    runs = out / suite.name / "runs"
+    pool: Pool
+    if ray is not None:
+        pool = RayPool(ray, out, limit=workers, threads=threads, gpus=gpus)
+    else:
+        slots = workers or max(1, available_cores() // threads)
+        pool = LocalPool(runs, slots=slots, threads=threads, keep_replay=keep_replay)
+    print(f"results    {out / suite.name}, {pool.slots} runs side by side", flush=True)
+    board = Board(missing, len(done), pool.slots)
+    with Interrupts() as interrupts:
+        tally = run_sweep(missing, out, pool, board, retries=retries, interrupts=interrupts)
+    return _conclude(tally, out, suite.name, again)
+
+
+def _conclude(tally: Tally, out: Path, suite: str, again: Sequence[str]) -> int:
+    """Say what is left and how to go on with it."""
+    if tally.signum is not None:
+        go_on = shlex.join(["mulv", "bench", *again])
+        print(f"stopped; runs keep their checkpoints. Go on with: {go_on}", file=sys.stderr)
+        return 128 + tally.signum
+    if tally.elsewhere:
+        print(f"mulv: {len(tally.elsewhere)} runs are in progress in another process", file=sys.stderr)
+    if tally.failed:
+        where = failures_file(out, suite)
+        print(f"mulv: error: {len(tally.failed)} runs failed; why: {where}", file=sys.stderr)
+        return 1
+    return 0

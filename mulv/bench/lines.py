@@ -1,0 +1,62 @@
+"""A result line: one finished run, and what keeps a line from being one."""
+
+import itertools
+import json
+import math
+from typing import Any
+
+from mulv.core.errors import MulvError
+
+Result = dict[str, Any]  # a result line
+
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "suite": str,
+    "method": str,
+    "task": str,
+    "seed": int,
+    "env_steps": int,
+    "eval_env_steps": list,
+    "eval_returns": list,
+    "config": dict,
+    "config_hash": str,
+    "commit": str,
+    "versions": dict,
+    "wall_s": (int, float),
+}
+
+
+def parse_line(line: str | bytes, where: str) -> Result:
+    """The run of a line; what is wrong with it is said with where it is."""
+    try:
+        result: Result = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise MulvError(f"{where} is damaged ({error})") from error
+    if fault := _fault(result):
+        raise MulvError(f"{where} is not a result line: {fault}")
+    return result
+
+
+def _fault(result: Any) -> str | None:
+    """What keeps a line from being a result, if anything does."""
+    if not isinstance(result, dict):
+        return "it is no object"
+    for name, kind in FIELDS.items():
+        if name not in result:
+            return f"{name} is missing"
+        if not isinstance(result[name], kind):
+            return f"{name} is {result[name]!r:.40}"
+    steps, returns, success = result["eval_env_steps"], result["eval_returns"], result.get("eval_success")
+    if not _numbers(steps) or any(a >= b for a, b in itertools.pairwise(steps)):
+        return "eval_env_steps does not grow"
+    for name, table in (("eval_returns", returns), ("eval_success", success)):
+        if table is None and name == "eval_success":
+            continue
+        if not isinstance(table, list) or len(table) != len(steps):
+            return f"{name} has not one entry for each of eval_env_steps"
+        if not all(isinstance(episodes, list) and episodes and _numbers(episodes) for episodes in table):
+            return f"{name} holds something other than lists of finite numbers"
+    return None
+
+
+def _numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and math.isfinite(value) for value in values)

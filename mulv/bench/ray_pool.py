@@ -1,0 +1,115 @@
+"""The same sweep on a Ray cluster: a run is a task, and its result comes back as Ray's object.
+
+On its node a task starts the very process that a local pool would (`child.py`). Nothing is shared but Ray:
+run directories lie on the node's own disk and go when the result does.
+"""
+
+import hashlib
+import importlib.util
+import logging
+import os
+import platform
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from mulv.bench.cores import available_cores
+from mulv.bench.node import News, run_on_node
+from mulv.bench.pool import Event
+from mulv.bench.process import Message
+from mulv.bench.suite import Job
+from mulv.core.errors import MulvError
+
+NEWS_SECONDS = 2.0  # between questions how far the runs are
+ANSWER_SECONDS = 10.0  # how long a cluster may take to answer a call
+
+
+class RayPool:
+    """Tasks on the cluster at `address`; "auto" is the one of this machine, started if there is none."""
+
+    def __init__(self, address: str, store: Path, *, limit: int | None, threads: int = 1, gpus: float = 0.0):
+        if importlib.util.find_spec("ray") is None:
+            raise MulvError("--ray needs the extra ray: pip install 'mulv[ray]'")
+        check_address(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing calls home
+        import ray
+
+        self._ray: Any = ray
+        self._limit, self._threads = limit, threads
+        _connect(ray, address)
+        resources = ray.cluster_resources()
+        self.slots = int(resources.get("CPU", 0) // threads)
+        if gpus:
+            self.slots = min(self.slots, int(resources.get("GPU", 0) // gpus))
+        if self.slots < 1:
+            ray.shutdown()
+            raise MulvError(f"no node of the cluster can give a run {threads} CPUs and {gpus:g} GPUs")
+        # Sweeps into different stores keep apart on a node; one that is started again finds its own.
+        self._sweep = hashlib.sha256(f"{platform.node()}:{store.absolute()}".encode()).hexdigest()[:12]
+        # A lost task counts as a failed attempt, which the sweep retries as it does any other.
+        self._task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(run_on_node)
+        self._news: Any = ray.remote(num_cpus=0, max_restarts=-1)(News).remote()
+        self._jobs: dict[Any, Job] = {}
+        self._ask_at = 0.0
+
+    def start(self, job: Job) -> None:
+        reference = self._task.remote(job.key, job.to_json(), self._sweep, self._threads, self._news)
+        self._jobs[reference] = job
+
+    def free(self) -> bool:
+        """Ray queues what does not fit, and may grow the cluster for it."""
+        return self._limit is None or len(self._jobs) < self._limit
+
+    def events(self, seconds: float) -> list[Event]:
+        ready, _ = self._ray.wait(list(self._jobs), num_returns=1, timeout=seconds)
+        events = self._progress()
+        for reference in ready:
+            try:
+                message = self._ray.get(reference)
+            except self._ray.exceptions.RayError as error:  # the worker or its node is gone
+                first = (str(error).splitlines() or [""])[0]
+                message = {"error": f"{type(error).__name__}: {first}", "traceback": str(error)}
+            events.append(Event(self._jobs.pop(reference), message))
+        return events
+
+    def settled(self, message: Message) -> None:
+        """The node has cleaned up already."""
+
+    def close(self) -> None:
+        """Leave the cluster, which ends this sweep's tasks; a cluster of our own ends with it."""
+        self._ray.shutdown()
+
+    def _progress(self) -> list[Event]:
+        if time.monotonic() < self._ask_at:
+            return []
+        self._ask_at = time.monotonic() + NEWS_SECONDS
+        try:
+            latest: dict[str, Message] = self._ray.get(self._news.read.remote(), timeout=NEWS_SECONDS)
+        except self._ray.exceptions.RayError:
+            return []  # it is being started again
+        running = {job.key: job for job in self._jobs.values()}
+        return [Event(running[key], message) for key, message in latest.items() if key in running]
+
+
+def check_address(address: str) -> None:
+    """Refuse at once what does not answer; Ray itself would go on trying for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except ValueError:
+        raise MulvError(f"{address!r} is not an address of a Ray cluster: give auto or HOST:PORT") from None
+    except OSError as error:
+        raise MulvError(f"there is no Ray cluster at {address}: {error}") from error
+
+
+def _connect(ray: Any, address: str) -> None:
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        ray.init(address=address, **quiet)
+    except ConnectionError as error:
+        if address != "auto":
+            raise MulvError(f"there is no Ray cluster at {address}: {error}") from error
+        ray.init(num_cpus=available_cores(), include_dashboard=False, **quiet)

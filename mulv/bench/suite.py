@@ -1,0 +1,201 @@
+"""What a suite is, and the runs it consists of."""
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mulv.agents import ALGORITHMS, algorithm, preset
+from mulv.core.errors import MulvError
+from mulv.core.names import lookup
+from mulv.envs import TASKS, resolve
+from mulv.run.config import RunConfig, config_hash, from_json, to_json
+from mulv.run.train import complete
+
+Options = Mapping[str, Any]  # named as on the command line: "window", "trunk.activation", "eval_every"
+
+
+@dataclass(frozen=True)
+class Method:
+    """An agent with some options changed."""
+
+    algo: str
+    options: Options = field(default_factory=dict)
+    preset: str = "default"
+    full: bool = False  # on the task with its full observation: -F where the suite says -P
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Every method on every task with every seed. `awaits` names what mulv must learn before it can run."""
+
+    name: str
+    purpose: str
+    tasks: tuple[str, ...]
+    methods: Mapping[str, Method]  # a method's name is its agent's, with a variant after a slash
+    steps: int
+    seeds: tuple[int, ...]
+    options: Options = field(default_factory=dict)  # of every run
+    steps_of: Mapping[str, int] = field(default_factory=dict)  # tasks that need another number of steps
+    awaits: str = ""
+
+    @property
+    def runs(self) -> int:
+        return len(self.tasks) * len(self.methods) * len(self.seeds)
+
+    def chosen(
+        self,
+        *,
+        methods: Sequence[str] = (),
+        tasks: Sequence[str] = (),
+        seeds: int | None = None,
+        steps: int | None = None,
+    ) -> "Suite":
+        """A part of the suite, or the whole with another number of seeds or steps."""
+        if (seeds is not None and seeds < 1) or (steps is not None and steps < 1):
+            raise MulvError("--seeds and --steps must be at least 1")
+        by_name = {task: task for task in self.tasks}
+        more = range(self.seeds[-1] + 1, self.seeds[-1] + 1 + (seeds or 0))
+        return dataclasses.replace(
+            self,
+            methods={m: lookup(f"method of {self.name}", m, self.methods) for m in methods or self.methods},
+            tasks=tuple(lookup(f"task of {self.name}", t, by_name) for t in tasks or self.tasks),
+            seeds=(*self.seeds, *more)[: seeds or len(self.seeds)],
+            steps=steps or self.steps,
+            steps_of={} if steps else self.steps_of,
+        )
+
+    def lacks(self) -> str | None:
+        """One line on what must exist before the suite can run."""
+        if self.awaits:
+            return self.awaits
+        algos = dict.fromkeys(m.algo for m in self.methods.values() if m.algo not in ALGORITHMS)
+        tasks = [task for task in self.tasks if not _exists(task)]
+        parts = []
+        if tasks:
+            others = f" and {len(tasks) - 1} more of its tasks" if len(tasks) > 1 else ""
+            parts.append(f"the task {tasks[0]}{others}")
+        if algos:
+            parts.append(f"the algorithm{'s' * (len(algos) > 1)} {', '.join(algos)}")
+        return " and ".join(parts) or None
+
+    def jobs(self) -> list["Job"]:
+        """The runs, all tasks and methods of a seed before the next one's."""
+        if lacking := self.lacks():
+            raise MulvError(f"the suite {self.name} cannot run yet: mulv lacks {lacking}")
+        return [
+            Job(self.name, name, self._config(method, task, seed))
+            for seed in self.seeds
+            for task in self.tasks
+            for name, method in self.methods.items()
+        ]
+
+    def _config(self, method: Method, task: str, seed: int) -> RunConfig:
+        options = {**self.options, **method.options}
+        if fixed := {"task", "algo", "seed", "total_steps"} & options.keys():
+            raise MulvError(f"{fixed.pop()} is no option of the suite {self.name}: it has a field of its own")
+        base = RunConfig(
+            task="-F".join(task.rsplit("-P", 1)) if method.full else task,
+            algo=method.algo,
+            agent=preset(method.algo, method.preset),
+            seed=seed,
+            total_steps=self.steps_of.get(task, self.steps),
+        )
+        return complete(with_options(base, options))
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a suite, with nothing left to default."""
+
+    suite: str
+    method: str
+    config: RunConfig
+
+    @cached_property
+    def key(self) -> str:
+        """A short name for everything that decides the run but the code."""
+        parts = (self.suite, self.method, config_hash(self.config))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+    @property
+    def steps(self) -> int:
+        return self.config.total_steps or 0
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.config.task} seed {self.config.seed}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"suite": self.suite, "method": self.method, "config": to_json(self.config)}
+
+    @staticmethod
+    def from_json(saved: dict[str, Any]) -> "Job":
+        return Job(saved["suite"], saved["method"], from_json(saved["config"]))
+
+
+def with_options(config: RunConfig, options: Options) -> RunConfig:
+    """A configuration with options changed by their command-line names; unknown ones get the nearest name."""
+    tree = to_json(config)
+    for name, value in options.items():
+        *path, last = name.split(".")
+        branch = tree if name in tree and name != "agent" else tree["agent"]
+        for part in path:
+            branch = branch.setdefault(part, {})
+            if not isinstance(branch, dict):
+                raise MulvError(f"no option is called {name!r}: {part} is a single value")
+        branch[last] = value
+    return from_json(tree)
+
+
+def read_suite(path: Path) -> Suite:
+    """A suite of one's own: a JSON file with the fields of `Suite`, `seeds` as a number or a list."""
+    try:
+        saved = json.loads(path.read_text())
+        methods = {name: _record(Method, given) for name, given in saved.pop("methods").items()}
+        seeds = saved.pop("seeds")
+        seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+        given = {"name": path.stem, "purpose": "", **saved, "methods": methods, "seeds": seeds}
+        suite: Suite = _record(Suite, {**given, "tasks": tuple(saved["tasks"])})
+    except OSError as error:
+        raise MulvError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MulvError(f"{path} is not a suite: {type(error).__name__} {error}") from error
+    if not (suite.tasks and suite.methods and suite.seeds and all(map(_whole, _all_steps(suite)))):
+        raise MulvError(f"{path} is not a suite: it needs tasks, methods, seeds and whole numbers of steps")
+    for name in (suite.name, *suite.methods):
+        if not re.fullmatch(r"[\w.+-]+(/[\w.+-]+)?", name) or ".." in name:
+            raise MulvError(f"{path}: {name!r} cannot be a name: letters, digits and .+-_ only")
+    for method in suite.methods.values():
+        algorithm(method.algo)
+    for task in suite.tasks:
+        resolve(task)
+    return suite
+
+
+def _record(cls: type, given: dict[str, Any]) -> Any:
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    for name in given:
+        lookup(f"field of a {cls.__name__.lower()}", name, fields)
+    return cls(**given)
+
+
+def _all_steps(suite: Suite) -> list[Any]:
+    return [suite.steps, *suite.steps_of.values()]
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+def _exists(task: str) -> bool:
+    if task in TASKS or task.endswith("-px"):  # only mulv itself draws pixels, so nobody else has these
+        return task in TASKS
+    try:
+        return bool(resolve(task))
+    except MulvError:
+        return False

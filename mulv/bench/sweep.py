@@ -1,0 +1,132 @@
+"""A sweep: every run of a list ends up in the store exactly once, whatever happens on the way."""
+
+import json
+import sys
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mulv.bench import store
+from mulv.bench.board import Board
+from mulv.bench.pool import Pool
+from mulv.bench.process import Message
+from mulv.bench.suite import Job
+from mulv.core.errors import MulvError
+from mulv.run.config import config_hash, from_json
+from mulv.run.directory import code_version, commit
+from mulv.run.interrupts import Interrupts
+
+WAIT_SECONDS = 0.5
+
+
+@dataclass
+class Tally:
+    """How a sweep went."""
+
+    done: int = 0
+    failed: list[Job] = field(default_factory=list)
+    elsewhere: list[Job] = field(default_factory=list)  # another process is at them
+    signum: int | None = None  # what stopped it, if anything did
+
+
+def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -> dict[str, store.Result]:
+    """Which jobs are in the store, by key. A line counts by its config; with `same_code` by its code too.
+
+    Fields that were added to configurations since take their defaults, which leave a run what it was.
+    """
+    wanted = {(job.method, config_hash(job.config)): job.key for job in jobs}
+    found: dict[str, store.Result] = {}
+    for suite in {job.suite for job in jobs}:
+        for file in sorted((directory / suite).glob("*.jsonl")):
+            for line in store.read_lines(file):
+                if same_code and line.get("code") != code_version():
+                    continue
+                try:
+                    name = (line["method"], config_hash(from_json(line["config"])))
+                except MulvError:
+                    continue  # of a configuration that is no more
+                if name in wanted:
+                    found[wanted[name]] = line
+    return found
+
+
+def run_sweep(
+    jobs: Sequence[Job], directory: Path, pool: Pool, board: Board, *, retries: int, interrupts: Interrupts
+) -> Tally:
+    """Run the jobs until each is in the store or has failed `retries` times more than once."""
+    waiting, running, tally = deque(jobs), set[Job](), Tally()
+    attempts: Counter[Job] = Counter()
+    try:
+        while (waiting or running) and not interrupts.pending:
+            while waiting and pool.free():
+                job = waiting.popleft()
+                attempts[job] += 1
+                pool.start(job)
+                running.add(job)
+            for job, message in pool.events(WAIT_SECONDS):
+                if "steps" in message:
+                    board.progress(job, message)
+                    continue
+                running.remove(job)
+                message = _keep(directory, message)
+                if "result" in message:
+                    pool.settled(message)
+                    tally.done += 1
+                    board.done(job, message["result"])
+                elif message.get("busy"):
+                    tally.elsewhere.append(job)
+                    board.elsewhere(job, message["error"])
+                else:
+                    again = attempts[job] <= retries
+                    record_failure(directory, job, message, attempts[job])
+                    (waiting if again else tally.failed).append(job)
+                    board.failed(job, message["error"], again)
+            board.refresh()
+        tally.signum = interrupts.signum
+    finally:
+        pool.close()
+        board.close()
+    return tally
+
+
+def _keep(directory: Path, message: Message) -> Message:
+    """Put a result into the store; where that fails the run has failed, and its directory still has it."""
+    if "result" not in message:
+        return message
+    try:
+        store.append(directory, message["result"])
+    except (MulvError, OSError) as error:
+        return {"error": str(error), "traceback": traceback.format_exc()}
+    return message
+
+
+def failures_file(directory: Path, suite: str) -> Path:
+    return directory / suite / "runs" / "failures.jsonl"
+
+
+def record_failure(directory: Path, job: Job, message: Message, attempt: int) -> None:
+    """One line per failed attempt, with its traceback."""
+    record = {
+        "suite": job.suite,
+        "method": job.method,
+        "task": job.config.task,
+        "seed": job.config.seed,
+        "attempt": attempt,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "error": message["error"],
+        "traceback": message["traceback"],
+        "config_hash": config_hash(job.config),
+        "code": code_version(),
+        "commit": commit(),
+    }
+    file = failures_file(directory, job.suite)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("a") as opened:
+            opened.write(json.dumps(record) + "\n")
+    except OSError as error:  # a full disk must not stop the sweep
+        print(f"mulv: {file} could not be written ({error}); {job} failed:", file=sys.stderr)
+        print(message["traceback"], file=sys.stderr)

@@ -1,0 +1,132 @@
+"""Suites: what their runs are, that they fit their promises, and what a person's own may say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mulv.bench import estimate
+from mulv.bench.suite import Job, Suite, read_suite
+from mulv.bench.suites import SUITES, find_suite
+from mulv.core.errors import MulvError
+from mulv.run.config import differences, to_json
+from tests.bench.sweeps import write_suite
+
+READY = [suite for suite in SUITES.values() if not suite.lacks()]
+
+
+def configs(suite: Suite) -> dict[tuple[str, str, int], Job]:
+    return {(job.method, job.config.task, job.config.seed): job for job in suite.jobs()}
+
+
+@pytest.mark.parametrize("suite", READY, ids=lambda suite: suite.name)
+def test_every_run_is_of_its_own(suite: Suite) -> None:
+    jobs = suite.jobs()
+    assert len(jobs) == suite.runs == len({job.key for job in jobs})
+    assert {job.config.seed for job in jobs} == set(suite.seeds)
+    assert all(job.config.eval_every for job in jobs)
+
+
+def test_masked_control_is_the_papers_table() -> None:
+    jobs = configs(SUITES["masked-control"])
+    assert len(jobs) == 10 * 3 * 4
+    assert {job.steps for job in jobs.values()} == {200_000}
+    best_fo = jobs["lvrep", "HalfCheetah-F", 0].config
+    assert (best_fo.algo, best_fo.agent.window) == ("mulv", 1)
+    assert ("mulv", "HalfCheetah-P", 3) in jobs
+    mbbl = configs(SUITES["masked-control-mbbl"])
+    assert ("lvrep", "Walker-F-mbbl", 0) in mbbl
+    assert ("sac", "Walker-P-mbbl", 0) in mbbl
+
+
+def test_a_seed_of_everything_comes_before_the_next() -> None:
+    seeds = [job.config.seed for job in SUITES["masked-control"].jobs()]
+    assert seeds == sorted(seeds)
+
+
+def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
+    jobs = SUITES["quick"].jobs()
+    assert sum(map(estimate.seconds, jobs)) / 2 < 3600
+    assert len({job.config.seed for job in jobs}) >= 3
+
+
+@pytest.mark.parametrize("name", ["quick", "masked-control", "positions-30k"])
+def test_sac_has_what_mulv_has_but_the_representation(name: str) -> None:
+    jobs = configs(SUITES[name])
+    mulv, sac = (to_json(jobs[method, "Hopper-P", 0].config) for method in ("mulv", "sac"))
+    shared = sac["agent"].keys() & mulv["agent"].keys()
+    assert {k: sac["agent"][k] for k in shared} == {k: mulv["agent"][k] for k in shared}
+    assert all(sac[k] == mulv[k] for k in sac.keys() - {"agent", "algo"})
+
+
+@pytest.mark.parametrize(
+    ("suite", "method", "change"),
+    [
+        ("ablate-window", "mulv/window-5", "agent.window: 3 in the run, 5 now"),
+        ("ablate-latent", "mulv/latent-2048", "agent.latent_dim: 128 in the run, 2048 now"),
+        ("ablations-20k", "mulv/trunk-relu", "agent.trunk.activation: elu in the run, relu now"),
+    ],
+)
+def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: str) -> None:
+    default = {"ablate-window": "mulv/window-3", "ablate-latent": "mulv/latent-128"}.get(suite, "mulv")
+    chosen = SUITES[suite].chosen(tasks=["HalfCheetah-P"], seeds=1)
+    jobs = {job.method: job.config for job in chosen.jobs()}
+    assert differences(jobs[default], jobs[method]) == [change]
+
+
+def test_a_part_of_a_suite() -> None:
+    part = SUITES["ablations-20k"].chosen(methods=["mulv/l-5"], seeds=3, steps=700)
+    assert [(job.method, job.config.seed, job.steps) for job in part.jobs()] == [
+        ("mulv/l-5", seed, 700) for seed in (100, 101, 102)
+    ]
+    assert {job.steps for job in SUITES["quick"].chosen(steps=900).jobs()} == {900}
+
+
+def test_metaworld_has_fifty_tasks_and_says_what_is_lacking() -> None:
+    suite = SUITES["metaworld-50"]
+    assert len(set(suite.tasks)) == 50
+    with pytest.raises(MulvError, match=r"cannot run yet: mulv lacks .*metaworld/assembly-px and 49 more"):
+        suite.jobs()
+    with pytest.raises(MulvError, match="lacks the exploration bonus"):
+        SUITES["exploration"].jobs()
+
+
+def test_a_suite_of_ones_own(tmp_path: Path) -> None:
+    suite = read_suite(write_suite(tmp_path))
+    assert (suite.name, suite.seeds) == ("tiny", (0, 1))
+    job = configs(suite)["sac/n-step-2", "Pendulum-P", 1]
+    assert (job.config.agent.n_step, job.config.agent.trunk.width) == (2, 16)
+    assert Job.from_json(json.loads(json.dumps(job.to_json()))) == job
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"methods": {"sac": {"algo": "sak"}}}, "no algorithm is called 'sak'; did you mean 'sac'?"),
+        ({"tasks": ["Pendulumm-P"]}, "did you mean 'Pendulum-P'?"),
+        ({"options": {"windo": 3}}, "no field 'windo'; did you mean 'window'?"),
+        ({"options": {"window": "3"}}, "window is '3'"),
+        ({"options": {"window.x": 3}}, "window is a single value"),
+        ({"options": {"seed": 3}}, "seed is no option"),
+        ({"taks": []}, "no field of a suite is called 'taks'; did you mean 'tasks'?"),
+        ({"methods": {"../sac": {"algo": "sac"}}}, "cannot be a name"),
+        ({"steps": "many"}, "whole numbers of steps"),
+        ({"steps": -5}, "whole numbers of steps"),
+        ({"seeds": 0}, "it needs tasks, methods, seeds"),
+        ({"methods": ["sac"]}, "is not a suite"),
+    ],
+)
+def test_a_bad_suite_gets_one_clear_line(tmp_path: Path, changes: dict[str, object], line: str) -> None:
+    path = write_suite(tmp_path, **changes)
+    with pytest.raises(MulvError) as error:
+        find_suite(str(path)).jobs()
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_no_suite(tmp_path: Path) -> None:
+    with pytest.raises(MulvError, match="cannot be read: No such file"):
+        find_suite(str(tmp_path / "absent.json"))
+    (tmp_path / "list.json").write_text("[1, 2]")
+    with pytest.raises(MulvError, match="is not a suite"):
+        find_suite(str(tmp_path / "list.json"))
