@@ -15,7 +15,7 @@ from mulv.core.errors import MulvError
 from mulv.tabular.pomdp import POMDP
 from mulv.tabular.precision import in_float64
 
-BLOCK = 256  # beliefs in one product with a transition matrix
+BLOCK = 256  # beliefs in one product with a transition matrix, at most
 LARGEST = 2**27  # numbers in a dense kernel: a gigabyte
 
 
@@ -82,6 +82,7 @@ class BeliefFilter:
 
         Where that is zero the belief is all zero: there is none.
         """
+        self._check(a, o)
         return _update(
             self._transition, self._likelihood, jnp.asarray(belief), jnp.asarray(a), jnp.asarray(o)
         )
@@ -91,7 +92,18 @@ class BeliefFilter:
         self, belief: np.ndarray | Array, a: np.ndarray | Array, o: np.ndarray | Array
     ) -> tuple[Float[Array, "batch time state"], Float[Array, "batch time"]]:
         """Beliefs after every step of (batch, time) actions and the observations that followed them."""
+        self._check(a, o)
         return _along(self._transition, self._likelihood, jnp.asarray(belief), jnp.asarray(a), jnp.asarray(o))
+
+    def _check(self, a: np.ndarray | Array, o: np.ndarray | Array) -> None:
+        """JAX takes the last for any index beyond it."""
+        for what, index, count in (
+            ("action", a, self.pomdp.actions),
+            ("observation", o, self.pomdp.observations),
+        ):
+            values = np.asarray(index)
+            if values.size and not 0 <= values.min() <= values.max() < count:
+                raise MulvError(f"an {what} from {values.min()} to {values.max()}: there are {count}, from 0")
 
 
 @jax.jit
@@ -133,7 +145,7 @@ def _predict(
     in blocks of one matrix product each; the last block of an action is filled up with some other row.
     """
     (batch, states), actions = belief.shape, transition.shape[0]
-    block = min(BLOCK, max(batch // actions, 1))
+    block = min(BLOCK, max(batch // (8 * actions), 1))  # so small that filling up costs an eighth
     blocks = batch // block + actions
     rows = jnp.bincount(a, length=actions)
     blocks_of = -(-rows // block)

@@ -90,3 +90,10 @@ def test_kernels_too_large_for_memory_are_refused():
     with pytest.raises(MulvError, match="20000 states are too many"):
         belief.BeliefFilter(pomdp)
     np.testing.assert_allclose(belief.update(pomdp, pomdp.start, 0, 0), pomdp.start)
+
+
+@pytest.mark.parametrize(("a", "o", "what"), [(2, 0, "action"), (-1, 0, "action"), (0, 3, "observation")])
+def test_an_index_that_is_none_is_refused(a, o, what):
+    filter_ = belief.BeliefFilter(random_pomdp(0))
+    with pytest.raises(MulvError, match=f"an {what} from"):
+        filter_.update(np.eye(3)[:1], np.array([a]), np.array([o]))
