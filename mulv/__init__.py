@@ -11,11 +11,17 @@ Importing this registers the tasks with Gymnasium and loads nothing heavy; JAX c
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mulv.envs import register as _register_tasks
+from mulv.tabular.gymnasium_ids import register as _register_pomdps
+
 if TYPE_CHECKING:
     from mulv.api import SAC, MuLV, evaluate_policy, load
     from mulv.envs import make_env
 
 __all__ = ["SAC", "MuLV", "evaluate_policy", "load", "make_env"]
+
+_register_tasks()
+_register_pomdps()
 
 _HOME = {
     "MuLV": "mulv.api",

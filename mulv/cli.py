@@ -179,6 +179,7 @@ def _bench(arguments: list[str]) -> int:
 
 def _envs(arguments: list[str]) -> int:
     from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
+    from mulv.tabular.gymnasium_ids import IDS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
@@ -192,7 +193,9 @@ def _envs(arguments: list[str]) -> int:
         kept = "all" if task.keep is None else _kept(task.keep)
         sizes = (spec.obs_dim, spec.act_dim, task.horizon)
         print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
-    print("\nAlso any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
+    pomdps = ", ".join(each.id for each in IDS.values())
+    print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
+    print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
     return 0
 
 

@@ -17,7 +17,7 @@ DEFAULT_ENV_STEPS = 200_000
 
 
 def register() -> None:
-    """Make every task a Gymnasium id, such as `mulv/HalfCheetah-P-v0` (called by Gymnasium itself)."""
+    """Make every task a Gymnasium id, such as `mulv/HalfCheetah-P-v0` (called by `import mulv`)."""
     for task in TASKS.values():
         if gymnasium_id(task) not in gym.registry:
             gym.register(
@@ -32,7 +32,7 @@ def make_task(task: str, **kwargs: Any) -> gym.Env:
 
 def resolve(name: str, keep: str | None = None) -> Task:
     """The task a person means by `name`; a typo gets the nearest name."""
-    short = name.removeprefix("mulv/").removesuffix("-v0") if name.startswith("mulv/") else name
+    short = _short(name)
     chosen = parse_keep(keep)
     if short in TASKS:
         if chosen is not None:
@@ -40,17 +40,23 @@ def resolve(name: str, keep: str | None = None) -> Task:
         return TASKS[short]
     if short.lower().startswith(("metaworld/", "meta-world/")) and not importlib.util.find_spec("metaworld"):
         raise MulvError(f"{name} needs the extra metaworld: pip install 'mulv[metaworld]'")
-    if short in gym.registry:
-        horizon = gym.registry[short].max_episode_steps or 0
-        return Task(short, "gymnasium", short, chosen, horizon, DEFAULT_ENV_STEPS)
+    for id_ in (short, f"mulv/{short}-v0"):  # the second: a POMDP of the theory room
+        if id_ in gym.registry:
+            horizon = gym.registry[id_].max_episode_steps or 0
+            return Task(short, "gymnasium", id_, chosen, horizon, DEFAULT_ENV_STEPS)
     # Only a name that is none of ours pays for importing dm_control.
     from mulv.envs.dm_control import suite_tasks
 
     if short in suite_tasks():
         return Task(short, "dm_control", short, chosen, 1000, DEFAULT_ENV_STEPS)
-    near = nearest(short, [*TASKS, *suite_tasks(), *gym.registry])
+    near = nearest(short, [*TASKS, *suite_tasks(), *map(_short, gym.registry)])
     hint = f"did you mean {near!r}?" if near else "`mulv envs` lists the tasks"
     raise MulvError(f"no task is called {name!r}; {hint}")
+
+
+def _short(name: str) -> str:
+    """A name without the frame it has at Gymnasium, if that is ours."""
+    return name.removeprefix("mulv/").removesuffix("-v0") if name.startswith("mulv/") else name
 
 
 def make_env(name: str, keep: str | None = None, action_repeat: int = 1, **kwargs: Any) -> gym.Env:

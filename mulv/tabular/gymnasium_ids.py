@@ -1,0 +1,39 @@
+"""The zoo's names at Gymnasium. Strings only: the POMDPs themselves are imported when one is made."""
+
+from typing import NamedTuple
+
+import gymnasium as gym
+
+
+class Id(NamedTuple):
+    """`mulv/<id>-v0`, and after how many steps an episode is cut (None: it ends by itself)."""
+
+    id: str
+    max_steps: int | None
+
+
+IDS = {
+    "tiger": Id("Tiger", 100),
+    "hallway": Id("Hallway", 251),
+    "hallway2": Id("Hallway2", 251),
+    "tag": Id("Tag", 100),
+    "rocksample-4-4": Id("RockSample-4-4", 100),
+    "rocksample-7-8": Id("RockSample-7-8", 100),
+    "light-dark": Id("LightDark", 100),
+    "lock": Id("Lock", None),
+    "block-lock": Id("BlockLock", None),
+    "random-decodable": Id("RandomDecodable", None),
+    "t-maze": Id("TMaze", None),
+}
+
+
+def register() -> None:
+    """Make every POMDP of the zoo a Gymnasium id, such as `mulv/RockSample-7-8-v0`."""
+    for name, (id_, max_steps) in IDS.items():
+        if f"mulv/{id_}-v0" not in gym.registry:
+            gym.register(
+                f"mulv/{id_}-v0",
+                entry_point="mulv.tabular.env:make_named",
+                kwargs={"name": name},
+                max_episode_steps=max_steps,
+            )
