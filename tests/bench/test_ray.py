@@ -63,6 +63,7 @@ def serial(suite: Path, store: Path) -> dict[Any, Any]:
     return outcomes(store)
 
 
+@pytest.mark.slow
 def test_kill_minus_nine_of_a_ray_worker_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
     nodes.ask("add node-1")
     suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}, seeds=1), tmp_path / "store"
