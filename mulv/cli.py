@@ -18,6 +18,7 @@ commands:
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
+  theory  check what the paper claims on a small exact POMDP: theory check FILE-or-NAME
 
 mulv COMMAND --help lists a command's options.
 """
@@ -58,6 +59,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "bench": _bench,
         "report": _report,
         "envs": _envs,
+        "theory": _theory,
     }
     return lookup("command", name, commands)
 
@@ -196,6 +198,32 @@ def _envs(arguments: list[str]) -> int:
     pomdps = ", ".join(each.id for each in IDS.values())
     print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
     print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
+    return 0
+
+
+def _theory(arguments: list[str]) -> int:
+    from mulv.core.names import lookup
+
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(
+            "usage: mulv theory check FILE-or-NAME [OPTIONS]\n\nmulv theory check --help lists its options."
+        )
+        return 0 if arguments else 2
+    return lookup("theory command", arguments[0], {"check": _theory_check})(arguments[1:])
+
+
+def _theory_check(arguments: list[str]) -> int:
+    import json
+
+    from mulv.options import parse_theory_check
+    from mulv.tabular.check import check
+    from mulv.tabular.named import find_pomdp
+
+    options = parse_theory_check(arguments)
+    report = check(find_pomdp(options.pomdp), options.L, options.horizon, options.seed)
+    print("\n".join(report.table()))
+    if options.json:
+        print(json.dumps(report.summary()))
     return 0
 
 

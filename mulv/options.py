@@ -103,6 +103,27 @@ def parse_bench(arguments: Sequence[str]) -> BenchOptions:
     return tyro.cli(BenchOptions, args=[*arguments], prog="mulv bench")
 
 
+@dataclass(frozen=True)
+class TheoryCheckOptions:
+    """Whether the theory applies to a POMDP, and whether its claims hold there, for random policies."""
+
+    pomdp: tyro.conf.Positional[str]
+    """A .pomdp or .pomdpx file, or a name of the zoo: lock, random-decodable, t-maze, tiger, ..."""
+    L: int = 3
+    """Observations in a window."""
+    horizon: int | None = None
+    """Decisions in an episode; the POMDP's own, or 2L + 1."""
+    seed: int = 0
+    """Seed of the policies."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+
+
+def parse_theory_check(arguments: Sequence[str]) -> TheoryCheckOptions:
+    """`mulv theory check`'s options."""
+    return tyro.cli(TheoryCheckOptions, args=list(arguments), prog="mulv theory check")
+
+
 def parse_compare(arguments: Sequence[str]) -> CompareOptions:
     """`mulv compare`'s options."""
     return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")
