@@ -5,23 +5,22 @@ python benchmarks/summary.py
 Scores are 0 at random actions (results/random, made by random_policy.py) and 1 at the baseline.
 """
 
-import json
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from mulv.bench.lines import Result
+from mulv.bench.published import random_return
 from mulv.bench.statistics import estimate, interquartile_mean, t_half_width
+from mulv.bench.store import read_store
 
 ROOT = Path(__file__).parents[1]
-Result = dict[str, Any]
 
 
 def lines(suite: str) -> list[Result]:
     """A suite's result lines."""
-    files = sorted((ROOT / "results" / suite).glob("*.jsonl"))
-    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    return [result for result in read_store(ROOT / "results") if result["suite"] == suite]
 
 
 def finals(results: list[Result]) -> dict[str, dict[str, list[float]]]:
@@ -39,7 +38,7 @@ def interval(values: list[float]) -> str:
     return f"{np.mean(values):.0f} ± {t_half_width(np.asarray(values)):.0f}"
 
 
-def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -> None:
+def comparison(suite: str, ours: str, baseline: str) -> None:
     """Returns by task, and the interquartile mean of scores where `baseline` is 1 and random actions 0."""
     table = finals(lines(suite))
     tasks = [task for task in table[ours] if task in table[baseline]]
@@ -48,7 +47,8 @@ def comparison(suite: str, ours: str, baseline: str, random: dict[str, float]) -
     print(f"\n| {suite} | {baseline} | {ours} | seeds of {ours} | score |\n|---|---|---|---|---|")
     scores: dict[str, list[float]] = {}
     for task in tasks:
-        floor, one = random[task], float(np.mean(table[baseline][task]))
+        floor, one = random_return(task), float(np.mean(table[baseline][task]))
+        assert floor is not None, f"benchmarks/random_policy.py has not measured {task}"
         scores[task] = [(value - floor) / (one - floor) for value in table[ours][task]]
         seeds = ", ".join(f"{value:.0f}" for value in table[ours][task])
         row = (task, interval(table[baseline][task]), interval(table[ours][task]), seeds)
@@ -69,8 +69,7 @@ def ablations(suite: str) -> None:
 
 
 def main() -> None:
-    random = {r["task"]: float(np.mean(r["returns"])) for r in lines("random")}
-    comparison("positions-30k", "mulv", "sac", random)
+    comparison("positions-30k", "mulv", "sac")
     ablations("ablations-20k")
 
 

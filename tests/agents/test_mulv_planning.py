@@ -3,18 +3,14 @@
 from dataclasses import replace
 
 import equinox as eqx
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import mulv
 from mulv.agents.mulv.agent import Model, MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.planning import Critic, least_squares
-from mulv.agents.mulv.policy import DiscretePolicy, maximise
-from mulv.api import evaluate_policy
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
@@ -83,22 +79,6 @@ def test_q_is_linear_in_phi(latent_kind):
     np.testing.assert_allclose(q, phi @ critic.w, rtol=1e-5, atol=1e-6)
     doubled = Model(representation, critic.with_w(2 * critic.w)).q_at(batch.x_h)(batch.a_h)
     np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
-
-
-def test_the_actor_reads_the_moving_average_of_the_encoder():
-    agent = MuLV(SMALL, SPEC)
-    state = initial(agent, KEY)
-
-    def action(state) -> np.ndarray:
-        return np.asarray(agent.act(state, agent.init_memory(), jnp.ones(3), KEY, deterministic=True)[0])
-
-    def moved(representation):
-        return eqx.tree_at(lambda r: r.encoder, representation, replace_fn=lambda e: jax.tree.map(jnp.cos, e))
-
-    trained = state.representation._replace(params=moved(state.representation.params))
-    np.testing.assert_array_equal(action(state._replace(representation=trained)), action(state))
-    averaged = state._replace(target_representation=moved(state.target_representation))
-    assert not np.allclose(action(averaged), action(state))
 
 
 def test_a_finite_latent_is_enumerated():
@@ -223,82 +203,6 @@ def test_every_variant_finds_the_return_of_terminal_steps(changes):
     _, metrics, finite = run(agent, initial(agent, KEY), repeated)
     assert finite
     assert metrics["train/q_mean"] == pytest.approx(1.0, abs=0.05)
-
-
-def test_a_hard_maximum_takes_the_best_and_a_soft_one_tends_to_it():
-    q = jnp.array([0.3, 1.0, -2.0])
-    value, probability = maximise(q, jnp.float32(0.5), "greedy")
-    assert float(value) == 1.0
-    np.testing.assert_array_equal(probability, [0, 1, 0])
-    soft, probability = maximise(q, jnp.float32(0.5), "soft")
-    assert float(soft) == pytest.approx(0.5 * np.log(np.sum(np.exp(np.asarray(q) / 0.5))), rel=1e-5)
-    # A soft value is the mean of Q plus the entropy it weighs.
-    entropy = -float(jnp.sum(probability * jnp.log(probability)))
-    assert float(soft) == pytest.approx(float(probability @ q) + 0.5 * entropy, rel=1e-5)
-    assert float(maximise(q, jnp.float32(0.01), "soft")[0]) == pytest.approx(1.0, abs=1e-3)
-
-
-def test_a_discrete_policy_compares_every_action_by_its_lower_value():
-    policy = DiscretePolicy(replace(SMALL, discrete_policy="greedy"), EnvSpec((3,), 3, discrete=True))
-    values = jnp.array([[1.0, 5.0], [2.0, 3.0], [9.0, 0.0]])  # action, head: the lower ones are 1, 2, 0
-
-    def q(a):
-        return a @ values
-
-    u = jnp.zeros((4, 8))  # not read: there is no actor
-    np.testing.assert_allclose(policy.value((), q, u, jnp.float32(0.1), KEY), 2.0)
-    action = policy.act((), q, u[0], jnp.float32(0.1), KEY, True)
-    np.testing.assert_array_equal(action, [0, 1, 0])
-
-
-class Choice(gym.Env):
-    """Pays for choosing the number seen a step ago: memory, and discrete actions."""
-
-    observation_space = gym.spaces.Box(0.0, 1.0, (3,), np.float32)
-    action_space = gym.spaces.Discrete(3)
-
-    def _show(self):
-        self.seen.append(int(self.np_random.integers(3)))
-        return np.eye(3, dtype=np.float32)[self.seen[-1]]
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.seen = []
-        self._show()
-        return self._show(), {}
-
-    def step(self, action):
-        reward = float(action == self.seen[-2])
-        return self._show(), reward, False, len(self.seen) > 22, {}
-
-
-@pytest.mark.parametrize(
-    ("window", "options"),
-    [
-        (2, {"discrete_policy": "soft"}),
-        (2, {"discrete_policy": "greedy"}),
-        (2, {"latent": "categorical", "posterior": "learned", "elbo_weight": 1.0}),
-        (1, {}),
-    ],
-)
-def test_discrete_actions_are_learned_with_memory_and_not_without(window, options):
-    agent = mulv.MuLV(
-        Choice(),
-        window=window,
-        n_step=1,
-        gamma=0.5,
-        batch_size=64,
-        learning_rate=3e-3,
-        latent_dim=16,
-        features=64,
-        trunk=TrunkConfig("mlp", 32, 2),
-        learning_starts=200,
-        **options,
-    )
-    agent.learn(2500)
-    agent.close()
-    share = np.mean(evaluate_policy(agent, Choice, episodes=20).returns) / 21
-    assert share > 0.95 if window == 2 else share < 0.5
 
 
 def test_the_last_leaf_is_looked_at():
