@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mulv.bench.lines import Result
 from mulv.core.errors import MulvError
 from mulv.run.config import differences
-
-Result = dict[str, Any]
 
 
 def read_results(runs: Sequence[Path]) -> list[Result]:

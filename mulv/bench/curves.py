@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-Result = dict[str, Any]  # a result line
+from mulv.bench.lines import Result
 
 
 def learning_curve(result: Result, path: Path) -> Path:
