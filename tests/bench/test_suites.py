@@ -64,7 +64,7 @@ def test_sac_has_what_mulv_has_but_the_representation(name: str) -> None:
     [
         ("ablate-window", "mulv/window-5", "agent.window: 3 in the run, 5 now"),
         ("ablate-latent", "mulv/latent-2048", "agent.latent_dim: 128 in the run, 2048 now"),
-        ("ablations-20k", "mulv/trunk-relu", "agent.trunk.activation: elu in the run, relu now"),
+        ("ablations-20k", "mulv/family-relu", "agent.family: fourier in the run, relu now"),
     ],
 )
 def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: str) -> None:
