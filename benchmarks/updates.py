@@ -128,6 +128,7 @@ def measure(turns: int) -> dict[str, Any]:
         representation_updates=4,
         critic_trains_representation=False,
         posterior="learned",
+        spread="diagonal",
         future=1,
         n_step=1,
     )

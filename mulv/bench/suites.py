@@ -38,6 +38,7 @@ ABLATIONS: dict[str, Options] = {
     "mulv/no-elbo": {"elbo_weight": 0.0},
     "mulv/posterior-learned": {"posterior": "learned"},
     "mulv/observations": {"predict_changes": False},
+    "mulv/diagonal": {"spread": "diagonal"},
     "mulv/no-critic-gradient": {"critic_trains_representation": False},
     "mulv/omega-fixed": {"train_frequencies": False},
     "mulv/family-relu": {"family": "relu"},

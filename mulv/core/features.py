@@ -74,7 +74,7 @@ class RandomFeatures(eqx.Module):
     def mean(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         """φ = E_{z~p}[ψ(z)], exactly."""
         m = p.mean @ self.omega + self.bias
-        s2 = jnp.square(p.std) @ jnp.square(self.omega)
+        s2 = self._projected_variance(jnp.square(p.std))
         if self.family == "fourier":
             return self._scale * jnp.exp(-0.5 * s2) * cosine(m)
         if self.family == "erf":
@@ -83,6 +83,12 @@ class RandomFeatures(eqx.Module):
         t = m / s
         density = jnp.exp(-0.5 * jnp.square(t)) * (2 * np.pi) ** -0.5
         return self._scale * (m * jax.scipy.special.ndtr(t) + s * density)
+
+    def _projected_variance(self, variance: Float[Array, "#latent"]) -> Float[Array, "feature"]:
+        """s² = Σ_i ω_i² σ_i², which needs no matrix product where all σ_i are one."""
+        if variance.shape[-1] == 1:
+            return variance * jnp.sum(jnp.square(self.omega), axis=0)
+        return variance @ jnp.square(self.omega)
 
     @property
     def _scale(self) -> float:

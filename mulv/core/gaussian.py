@@ -9,10 +9,10 @@ HALF_LOG_2PI = 0.5 * jnp.log(2 * jnp.pi).item()
 
 
 class DiagonalNormal(eqx.Module):
-    """N(mean, diag(std)²)."""
+    """N(mean, diag(std)²); `std` has an entry for each dimension, or one for all."""
 
     mean: Float[Array, "latent"]
-    std: Float[Array, "latent"]
+    std: Float[Array, "#latent"]
 
     def sample(self, noise: Float[Array, "latent"]) -> Float[Array, "latent"]:
         """The point that standard normal `noise` maps to."""

@@ -123,7 +123,7 @@ def test_p_as_its_own_posterior_bounds_the_likelihood_and_tightly_where_z_is_cer
 
     def gap(log_std: float) -> float:
         """Evidence over ELBO, with every σ of p moved to one end of its range or the other."""
-        bias = jnp.concatenate([jnp.zeros(4), jnp.full(4, log_std)])
+        bias = jnp.append(jnp.zeros(4), log_std)
         moved = eqx.tree_at(lambda m: m.prior.head.bias, model, bias)
         return evidence(moved, x_h, a_h, future)[0] - expected_elbo(moved, config, x_h, a_h, future)
 
@@ -174,6 +174,15 @@ def test_a_normalised_latent_has_unit_variance_and_an_unnormalised_one_has_not()
         config = replace(SMALL, normalise_latent=normalised, latent_dim=16)
         mean = p_of(Representation(SPEC, config, key=KEY), x_h, a_h).mean
         assert (abs(float(jnp.std(mean)) - 1) < 1e-3) is normalised
+
+
+@pytest.mark.parametrize(("spread", "numbers"), [("isotropic", 1), ("diagonal", 16)])
+def test_a_latent_has_as_many_spreads_as_asked_and_they_depend_on_the_window(spread, numbers):
+    representation = Representation(SPEC, replace(SMALL, spread=spread, latent_dim=16), key=KEY)
+    p, elsewhere = (p_of(representation, *example(3, seed=seed)[:2]) for seed in (0, 1))
+    assert (p.mean.shape, p.std.shape) == ((16,), (numbers,))
+    assert len(set(np.asarray(p.std).tolist())) == numbers
+    assert (np.asarray(p.std) != np.asarray(elsewhere.std)).all()
 
 
 def test_a_categorical_latent_samples_its_probabilities_and_passes_gradients():

@@ -54,6 +54,17 @@ def test_a_wrong_variance_is_told_from_the_right_one(family):
     assert np.sqrt(np.mean((wrong - right) ** 2)) > 10 * np.sqrt(np.mean((psi.mean(p) - right) ** 2))
 
 
+def test_one_spread_for_all_dimensions_is_that_spread_in_each(family):
+    psi, p, other = RandomFeatures(5, 16, family, 1.5, key=KEY), gaussian(5), gaussian(5, 1)
+    one, many = (DiagonalNormal(p.mean, jnp.full(n, 0.6, jnp.float32)) for n in (1, 5))
+    np.testing.assert_allclose(psi.mean(one), psi.mean(many), atol=1e-6)
+    np.testing.assert_allclose(one.kl(other), many.kl(other), rtol=1e-5)
+    gradients = [jax.grad(lambda psi, p=p: jnp.sum(psi.mean(p) ** 3))(psi) for p in (one, many)]
+    np.testing.assert_allclose(gradients[0].omega, gradients[1].omega, atol=1e-6)
+    twice = DiagonalNormal(p.mean, jnp.full(1, 1.2, jnp.float32))
+    assert np.abs(psi.mean(twice) - psi.mean(many)).max() > 0.01
+
+
 def kernel(family: str, z: np.ndarray, y: np.ndarray, lengthscale: float) -> float:
     """The kernels in float64, from their textbook formulas."""
     z, y = (np.asarray(v, np.float64) for v in (z, y))

@@ -26,6 +26,8 @@ class MuLVConfig(AgentConfig):
     """What z is: a Gaussian vector, or one of finitely many values."""
     latent_dim: int = 64
     """Dimension of z, or how many values it has."""
+    spread: Literal["isotropic", "diagonal"] = "isotropic"
+    """Whether a Gaussian z has one σ(x, a) for all its dimensions, or one for each."""
     normalise_latent: bool = True
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 3
@@ -108,6 +110,7 @@ PRESETS = {
         learning_rate=1e-4,
         tau=0.01,
         latent_dim=100,
+        spread="diagonal",
         future=1,
         normalise_latent=False,
         predict_changes=False,

@@ -25,22 +25,24 @@ class LatentNet(eqx.Module):
 
     join: Join
     head: Linear
+    latent_dim: int = eqx.field(static=True)
     categorical: bool = eqx.field(static=True)
     normalised: bool = eqx.field(static=True)
 
     def __init__(self, rest_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         join_key, head_key = jax.random.split(key)
+        self.latent_dim = config.latent_dim
         self.categorical = config.latent == "categorical"
         self.normalised = config.normalise_latent
         self.join = Join(config.trunk.width, rest_dim, config.trunk, key=join_key)
-        numbers = 1 if self.categorical else 2
-        self.head = Linear(config.trunk.width, numbers * config.latent_dim, key=head_key)
+        spreads = 0 if self.categorical else 1 if config.spread == "isotropic" else config.latent_dim
+        self.head = Linear(config.trunk.width, config.latent_dim + spreads, key=head_key)
 
     def __call__(self, u: Float[Array, "width"], rest: Float[Array, "rest"]) -> Latent:
         out = self.head(self.join(u, rest))
         if self.categorical:
             return Categorical(out)
-        mean, log_std = jnp.split(out, 2)
+        mean, log_std = jnp.split(out, [self.latent_dim])
         low, high = LOG_STD_RANGE
         return DiagonalNormal(
             standardise(mean) if self.normalised else mean,
