@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, hstack
 
 from mulv.tabular.pomdp import POMDP
 
-TOLERANCE = 1e-6  # of the largest value: where iterations stop
+TOLERANCE = 1e-6  # of the largest value: how close iterations come to their limit
 SWEEPS = 2000  # and how many there are at most
 
 
@@ -24,7 +24,7 @@ def blind_values(pomdp: POMDP) -> np.ndarray:
         after = np.stack([t @ v for t, v in zip(pomdp.transition, values, strict=True)])
         return np.maximum(values, pomdp.reward + pomdp.discount * after)
 
-    return _iterate(sweep, values)
+    return _iterate(sweep, values, pomdp.discount)
 
 
 def mdp_values(pomdp: POMDP) -> np.ndarray:
@@ -36,7 +36,7 @@ def mdp_values(pomdp: POMDP) -> np.ndarray:
         after = np.stack([t @ best for t in pomdp.transition])
         return np.minimum(values, pomdp.reward + pomdp.discount * after)
 
-    return _iterate(sweep, np.full(pomdp.reward.shape, ceiling))
+    return _iterate(sweep, np.full(pomdp.reward.shape, ceiling), pomdp.discount)
 
 
 def informed_values(pomdp: POMDP) -> np.ndarray:
@@ -53,7 +53,7 @@ def informed_values(pomdp: POMDP) -> np.ndarray:
             after.append(each.max(axis=2).sum(axis=0))
         return np.minimum(values, pomdp.reward + pomdp.discount * np.stack(after))
 
-    return _iterate(sweep, mdp_values(pomdp))
+    return _iterate(sweep, mdp_values(pomdp), pomdp.discount)
 
 
 def _joint(pomdp: POMDP, a: int) -> csr_array:
@@ -65,9 +65,9 @@ def _joint(pomdp: POMDP, a: int) -> csr_array:
     return csr_array(hstack(blocks, format="csr").T.tocsr())
 
 
-def _iterate(sweep: Callable[[np.ndarray], np.ndarray], values: np.ndarray) -> np.ndarray:
+def _iterate(sweep: Callable[[np.ndarray], np.ndarray], values: np.ndarray, discount: float) -> np.ndarray:
     for _ in range(SWEEPS):
         values, last = sweep(values), values
-        if np.abs(values - last).max() <= TOLERANCE * np.abs(values).max():
+        if np.abs(values - last).max() <= TOLERANCE * (1 - discount) * np.abs(values).max():
             break
     return values

@@ -73,7 +73,7 @@ def solve(
     if precision <= 0 or seconds <= 0:
         raise MulvError(f"precision is {precision} and seconds {seconds}; both must be positive")
     began = time.perf_counter()
-    horizon = horizon or pomdp.horizon
+    horizon = pomdp.horizon if horizon is None else horizon
     if horizon is not None:
         value, beliefs = finite_value(pomdp, horizon)
         return Solution(Bounds(time.perf_counter() - began, value, value, 0, beliefs), None, horizon)
