@@ -4,14 +4,14 @@ A trial walks from a first belief by the action whose upper bound is highest, to
 the bounds are furthest apart, until they are close enough; on its way back it improves both at every belief.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from mulv.core.errors import MulvError
 from mulv.tabular.pomdp import POMDP
-from mulv.tabular.solver.frames import Frame, Frames, find_frames
+from mulv.tabular.solver.frames import Frame, find_frames
 from mulv.tabular.solver.initial import blind_values, informed_values
 from mulv.tabular.solver.lower import Vectors
 from mulv.tabular.solver.upper import Points
@@ -43,18 +43,17 @@ class Following(NamedTuple):
     node: Node
 
 
-@dataclass
 class Search:
-    """Bounds of a discounted POMDP's value, and the search that closes them."""
+    """Bounds of a discounted POMDP's value, and the search that closes them.
 
-    pomdp: POMDP
-    informed: np.ndarray | None = None  # (A, S): upper bound to start from; the fast informed bound
-    frames: Frames = field(init=False)
+    `informed` (A, S) is the upper bound max_a Σ_s b(s) informed[a, s] to start from: the fast informed bound.
+    """
 
-    def __post_init__(self) -> None:
-        informed = informed_values(self.pomdp) if self.informed is None else self.informed
-        blind = blind_values(self.pomdp)
-        self.frames = find_frames(self.pomdp)
+    def __init__(self, pomdp: POMDP, informed: np.ndarray | None = None):
+        informed = informed_values(pomdp) if informed is None else informed
+        blind = blind_values(pomdp)
+        self.pomdp = pomdp
+        self.frames = find_frames(pomdp)
         self.lower = [Vectors(blind[:, frame.states]) for frame in self.frames.frames]
         self.upper = [Points(informed[:, frame.states]) for frame in self.frames.frames]
         self._nodes: dict[tuple[int, bytes], Node] = {}
