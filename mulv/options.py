@@ -124,6 +124,31 @@ def parse_theory_check(arguments: Sequence[str]) -> TheoryCheckOptions:
     return tyro.cli(TheoryCheckOptions, args=list(arguments), prog="mulv theory check")
 
 
+@dataclass(frozen=True)
+class TheorySolveOptions:
+    """Plan in a known POMDP: bounds of the optimal value, closed until they are close enough."""
+
+    pomdp: tyro.conf.Positional[str]
+    """A .pomdp or .pomdpx file, or a name of the zoo: tiger, hallway, tag, rocksample-7-8, ..."""
+    gamma: float | None = None
+    """Discount; the POMDP's own."""
+    horizon: int | None = None
+    """Decisions in an episode, solved exactly; the POMDP's own, if it has any."""
+    precision: float = 1e-3
+    """How close the bounds shall come."""
+    seconds: float = 120.0
+    """When to stop before they do."""
+    alpha: Path | None = None
+    """Write the alpha vectors of the lower bound to this file, in the format of pomdp-solve."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+
+
+def parse_theory_solve(arguments: Sequence[str]) -> TheorySolveOptions:
+    """`mulv theory solve`'s options."""
+    return tyro.cli(TheorySolveOptions, args=list(arguments), prog="mulv theory solve")
+
+
 def parse_compare(arguments: Sequence[str]) -> CompareOptions:
     """`mulv compare`'s options."""
     return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")

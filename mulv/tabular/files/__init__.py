@@ -1,15 +1,26 @@
-"""POMDPs in files: Cassandra's `.pomdp`, read and written; POMDPX, read."""
+"""POMDPs in files: Cassandra's `.pomdp`, read and written; POMDPX, read. Alpha vectors, both."""
 
 from pathlib import Path
 
 from mulv.core.errors import MulvError
+from mulv.tabular.files.alpha import AlphaVectors, read_alpha, write_alpha
 from mulv.tabular.files.cassandra import parse_cassandra
 from mulv.tabular.files.lexer import FileError
 from mulv.tabular.files.pomdpx import parse_pomdpx
 from mulv.tabular.files.writer import format_cassandra
 from mulv.tabular.pomdp import POMDP
 
-__all__ = ["FileError", "format_cassandra", "parse_cassandra", "parse_pomdpx", "read_pomdp", "write_pomdp"]
+__all__ = [
+    "AlphaVectors",
+    "FileError",
+    "format_cassandra",
+    "parse_cassandra",
+    "parse_pomdpx",
+    "read_alpha",
+    "read_pomdp",
+    "write_alpha",
+    "write_pomdp",
+]
 
 
 def read_pomdp(path: str | Path) -> POMDP:
