@@ -50,19 +50,34 @@ class Ellipsoid(eqx.Module):
         weight = jnp.maximum(count - old * self.count, 0.0) / rows.shape[0]
         new = jnp.sqrt(weight) * rows
         fresh = (1 - old) * self.regularisation
-        # Cholesky-QR: a first pass that a shift keeps safe, and a second that takes the shift's error away.
-        w, before = self.whitener, jnp.eye(rows.shape[1])
-        for shift in (_SHIFT, 0.0):
+
+        def under(w: Array, was: Array) -> Array:
+            """Wᵀ Σ W, where `was` is that of the Σ before."""
             image = new @ w
-            b = image.T @ image + old * (before.T @ before) + fresh * (w.T @ w)
-            b = b + (shift * b.shape[0] * jnp.max(jnp.diagonal(b)) + _JITTER) * jnp.eye(b.shape[0])
-            inverse = _inverse_root(b)
-            w, before = w @ inverse, before @ inverse
+            return image.T @ image + old * was + fresh * (w.T @ w)
+
+        # Cholesky-QR: a first pass that a shift keeps safe, and a second that takes the shift's error away.
+        identity = jnp.eye(rows.shape[1])
+        b = under(self.whitener, identity)
+        shift = _EPSILON * rows.shape[1] * jnp.max(jnp.diagonal(b))
+        step = _inverse_root(b + shift * identity)
+        w = self.whitener @ step
+        w = w @ _inverse_root(under(w, step.T @ step))
         return eqx.tree_at(lambda e: (e.whitener, e.count), self, (w, count))
 
+    def measure(self, directions: int) -> Float[Array, "feature direction"]:
+        """A with ‖φA‖ ≈ ‖φ‖_{Σ⁻¹}, to about one part in √(2 `directions`) (Johnson and Lindenstrauss).
 
-_SHIFT = float(jnp.finfo(jnp.float32).eps)
-_JITTER = 1e-12  # keeps an empty direction from dividing by zero
+        Fewer directions than features make a cheaper product; as many are W itself, and exact.
+        """
+        features = self.whitener.shape[0]
+        if directions >= features:
+            return self.whitener
+        along = jax.random.normal(jax.random.key(0), (features, directions)) / directions**0.5
+        return self.whitener @ along
+
+
+_EPSILON = float(jnp.finfo(jnp.float32).eps)
 
 
 def _inverse_root(b: Float[Array, "feature feature"]) -> Float[Array, "feature feature"]:

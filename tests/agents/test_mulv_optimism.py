@@ -69,6 +69,9 @@ def test_sigma_is_rebuilt_from_them_when_due_and_only_then(states):
     due = states[REBUILD][0].optimism
     expected = Ellipsoid(16, 1.0).rebuilt(due.rows, jnp.float32(1000), ON.bonus_memory)
     np.testing.assert_allclose(due.ellipsoid.whitener, expected.whitener, rtol=1e-3, atol=1e-5)
+    np.testing.assert_array_equal(
+        due.measure, due.ellipsoid.whitener
+    )  # sixteen directions for as many features
     assert [int(state.optimism.age) for state, _ in states] == [0, 1, 2, 0, 1]
     assert float(due.ellipsoid.count) == 1000
 
@@ -80,7 +83,8 @@ def test_the_bonus_is_nothing_until_sigma_has_seen_data(states):
 def optimism_over(rows: np.ndarray):
     """A state whose Σ has seen these rows."""
     fresh = initial(AGENT, KEY).optimism
-    return fresh._replace(ellipsoid=fresh.ellipsoid.extended(jnp.asarray(rows, jnp.float32)))
+    ellipsoid = fresh.ellipsoid.extended(jnp.asarray(rows, jnp.float32))
+    return fresh._replace(ellipsoid=ellipsoid, measure=ellipsoid.measure(16))
 
 
 @pytest.mark.parametrize(("use", "sign"), [("optimism", 1), ("pessimism", -1)])

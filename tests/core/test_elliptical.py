@@ -90,6 +90,20 @@ def test_what_is_not_kept_is_forgotten():
     np.testing.assert_allclose(half.norm(jnp.eye(FEATURES)[:2]), [33**-0.5] * 2, rtol=1e-3)
 
 
+def test_fewer_directions_measure_the_norm_to_their_share_and_as_many_exactly():
+    rng = np.random.default_rng(0)
+    ellipsoid = Ellipsoid(256, 1.0)
+    phi = rng.normal(size=(400, 256)).astype(np.float32)
+    assert ellipsoid.measure(256) is ellipsoid.whitener
+
+    def error(directions: int) -> float:
+        measured = np.linalg.norm(phi @ np.asarray(ellipsoid.measure(directions)), axis=1)
+        return float(np.std(measured / np.asarray(ellipsoid.norm(phi))))
+
+    assert error(128) < 1.5 * (2 * 128) ** -0.5
+    assert error(8) > 0.7 * (2 * 8) ** -0.5
+
+
 def test_the_bonus_is_the_lemmas():
     norm = jnp.array([0.0, 0.5, 3.0])
     np.testing.assert_allclose(bonus(norm, 2.0, "norm"), [0.0, 1.0, LIMIT])

@@ -87,12 +87,14 @@ class MuLVConfig(AgentConfig):
     """Steps of data after which α has halved. Default: it is constant."""
     bonus_regularisation: float = 1.0
     """λ of Σ = Σ_i φ_i φ_iᵀ + λI: about as many visits as are needed for b̂ to fall."""
-    bonus_rebuild: int = 64
+    bonus_rebuild: int = 128
     """Updates after which Σ is rebuilt under the φ that is then."""
-    bonus_rows: int = 16
+    bonus_rows: int = 8
     """Rows of φ of each update that Σ is rebuilt from."""
     bonus_memory: float = 0.75
     """Share of Σ that a rebuild keeps, so that it is of more data than its own rows."""
+    bonus_directions: int = 128
+    """Random directions along which ‖φ‖_{Σ⁻¹} is measured; as many as features make it exact, and dearer."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,6 +106,7 @@ class MuLVConfig(AgentConfig):
             "representation_updates",
             "bonus_rebuild",
             "bonus_rows",
+            "bonus_directions",
         ):
             if getattr(self, name) < 1:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")

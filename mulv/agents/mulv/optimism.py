@@ -29,6 +29,7 @@ class Optimism(NamedTuple):
     """What is learned for the bonus."""
 
     ellipsoid: Ellipsoid
+    measure: Float[Array, "feature direction"]  # ‖φ measure‖ is ‖φ‖_{Σ⁻¹}
     rows: Float[Array, "row feature"]  # φ of some rows of each update since Σ was rebuilt
     age: Int[Array, ""]  # updates since then
     rewards_alone: Trained  # weights of a critic on the same φ that no bonus reaches
@@ -50,8 +51,10 @@ class Bonus:
         if c.bonus_scale == 0:
             return None
         features = critic.weights.shape[0]
+        ellipsoid = Ellipsoid(features, c.bonus_regularisation)
         return Optimism(
-            Ellipsoid(features, c.bonus_regularisation),
+            ellipsoid,
+            measure=jnp.copy(ellipsoid.measure(c.bonus_directions)),
             rows=jnp.zeros((c.bonus_rebuild * c.bonus_rows, features)),
             age=jnp.zeros((), jnp.int32),
             rewards_alone=start_training(optimiser, jnp.copy(critic.weights)),
@@ -62,7 +65,8 @@ class Bonus:
         """b̂(x_h, a_h); zero until Σ has seen data."""
         c, data = self.config, optimism.ellipsoid.count
         scale = c.bonus_scale * (1.0 if c.bonus_half_life is None else 0.5 ** (data / c.bonus_half_life))
-        b = bonus(optimism.ellipsoid.norm(jax.lax.stop_gradient(phi)), scale, c.bonus_form)
+        norm = jnp.linalg.norm(jax.lax.stop_gradient(phi) @ optimism.measure, axis=-1)
+        b = bonus(norm, scale, c.bonus_form)
         return jnp.where(data > 0, b, 0.0)
 
     @property
@@ -116,11 +120,13 @@ class Bonus:
         )
         age = optimism.age + 1
         due = age == c.bonus_rebuild
-        ellipsoid = jax.lax.cond(
-            due,
-            lambda e: e.rebuilt(rows, data_size[0], c.bonus_memory),
-            lambda e: e,
-            optimism.ellipsoid,
+
+        def rebuilt(ellipsoid: Ellipsoid, measure: Array) -> tuple[Ellipsoid, Array]:
+            ellipsoid = ellipsoid.rebuilt(rows, data_size[0], c.bonus_memory)
+            return ellipsoid, ellipsoid.measure(c.bonus_directions)
+
+        ellipsoid, measure = jax.lax.cond(
+            due, rebuilt, lambda *as_they_are: as_they_are, optimism.ellipsoid, optimism.measure
         )
         target = polyak(optimism.target_rewards_alone, rewards_alone.params, c.tau)
         b = added / self.weight
@@ -129,7 +135,8 @@ class Bonus:
             "train/bonus_max": jnp.max(b),
             "train/value_of_rewards": value,
         }
-        return Optimism(ellipsoid, rows, jnp.where(due, 0, age), rewards_alone, target), metrics
+        age = jnp.where(due, 0, age)
+        return Optimism(ellipsoid, measure, rows, age, rewards_alone, target), metrics
 
 
 def _with_weights(critic: Critic, weights: Float[Array, "feature head"]) -> Critic:
