@@ -28,7 +28,7 @@ OFF = MuLVConfig(
     trunk=TrunkConfig("mlp", 16, 1),
     learning_rate=1e-2,
 )
-ON = replace(OFF, bonus_scale=1.0, bonus_rebuild=REBUILD, bonus_rows=ROWS)
+ON = replace(OFF, bonus_scale=1.0, bonus_rebuild=REBUILD, bonus_rows=ROWS, bonus_regularisation=1.0)
 AGENT = MuLV(ON, SPEC)
 
 

@@ -85,8 +85,8 @@ class MuLVConfig(AgentConfig):
     """‖φ‖_{Σ⁻¹}, or its square."""
     bonus_half_life: float | None = None
     """Steps of data after which α has halved. Default: it is constant."""
-    bonus_regularisation: float = 1.0
-    """λ of Σ = Σ_i φ_i φ_iᵀ + λI: about as many visits as are needed for b̂ to fall."""
+    bonus_regularisation: float = 0.01
+    """λ of Σ = Σ_i φ_i φ_iᵀ + λI. States differ in a small part of φ: under a large λ all are alike."""
     bonus_rebuild: int = 128
     """Updates after which Σ is rebuilt under the φ that is then."""
     bonus_rows: int = 8
