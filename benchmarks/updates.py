@@ -22,6 +22,7 @@ from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.run import compiled
 
+REBUILD = PRESETS["default"].bonus_rebuild
 SPEC, ROUND = EnvSpec((8,), 6), 8  # HalfCheetah-P; updates in one compiled call, as in training
 
 
@@ -41,7 +42,8 @@ def random_batches(agent: AbstractAgent, rounds: int) -> Batch:
     actions = np.tanh(normal(steps, SPEC.act_dim))
     future = Future(actions, normal(steps), normal(steps, SPEC.obs_dim), np.ones((*lead, steps), bool))
     discount = np.full(lead, spec.gamma**spec.n_step, np.float32)
-    return Batch(window(), actions[..., 0, :], normal(), discount, window(), future)
+    size = np.full(lead, 10_000, np.float32)
+    return Batch(window(), actions[..., 0, :], normal(), discount, window(), future, size)
 
 
 class Timed:
@@ -78,6 +80,9 @@ def _flops(jaxpr: Any) -> float:
             (contract, _), _ = equation.params["dimension_numbers"]
             depth = np.prod([equation.invars[0].aval.shape[i] for i in contract])
             total += 2 * depth * np.prod(equation.outvars[0].aval.shape)
+        if equation.primitive.name == "cond":  # the rebuild of Σ, which few updates have
+            total += min(_flops(branch.jaxpr) for branch in equation.params["branches"])
+            continue
         times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
         for value in equation.params.values():
             for inner in value if isinstance(value, tuple | list) else (value,):
@@ -138,13 +143,15 @@ def measure(turns: int) -> dict[str, Any]:
         "mulv, latent 256": Timed(MuLV(sized, SPEC)),
         "published": Timed(MuLV(published, SPEC)),
         "sac": Timed(SAC(sac, SPEC)),
+        "mulv, bonus": Timed(MuLV(replace(default, bonus_scale=1.0), SPEC)),
     }
     seconds: dict[str, list[float]] = {name: [] for name in agents}
     rates = []
     for _ in trange(turns, desc="µLV-Rep, turns"):
         rates.append(max(matmul_rate(size) for size in (256, 512, 1024)))
         for name, timed in agents.items():
-            seconds[name].append(timed.seconds(1 if name == "published" else 4))
+            # A multiple of the updates between two rebuilds of Σ, so that each turn has its share of them.
+            seconds[name].append(timed.seconds(1 if name == "published" else REBUILD // ROUND))
 
     def ratio(slow: str, fast: str) -> float:
         pairs = zip(seconds[slow], seconds[fast], strict=True)
@@ -155,6 +162,7 @@ def measure(turns: int) -> dict[str, Any]:
     return {
         "mulv_over_published": ratio("published", "mulv, latent 256"),
         "mulv_cost_over_sac": ratio("mulv", "sac"),
+        "bonus_overhead": round(ratio("mulv, bonus", "mulv") - 1, 2),
         "matmul_share": round(statistics.median(shares), 3),
         "act_p99_ms": round(act_p99_ms(agents["mulv"].agent), 3),
         "updates_per_s": {name: round(1 / statistics.median(s), 1) for name, s in seconds.items()},

@@ -72,7 +72,7 @@ def _fail(message: str) -> int:
 def _train(arguments: list[str]) -> int:
     import numpy as np
 
-    from mulv.bench.curves import hidden_values, learning_curve
+    from mulv.bench.curves import hidden_values, latent_visits, learning_curve
     from mulv.options import parse_train
     from mulv.run.directory import new_directory
     from mulv.run.interrupts import Interrupted
@@ -107,6 +107,9 @@ def _train(arguments: list[str]) -> int:
             probe, f"{config.task}: what is hidden, and what z knows of it", path / "hidden.png"
         )
         print(f"hidden     {picture}")
+    if (visits := path / "visits.npz").exists():
+        picture = latent_visits(visits, f"{config.task}: where the experience lies", path / "visits.png")
+        print(f"visits     {picture}")
     print(f"results    {path / 'result.json'}")
     return 0
 
@@ -181,12 +184,12 @@ def _bench(arguments: list[str]) -> int:
 
 def _envs(arguments: list[str]) -> int:
     from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
-    from mulv.tabular.gymnasium_ids import IDS
+    from mulv.tabular.gymnasium_ids import IDS, LOCKS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    row = "{:20}{:>12}{:>9}{:>9}  {:29}{}"
+    row = "{:25}{:>12}{:>9}{:>9}  {:34}{}"
     print(row.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation"))
     for task in TASKS.values():
         env = make_env(task.name)
@@ -195,7 +198,7 @@ def _envs(arguments: list[str]) -> int:
         kept = "all" if task.keep is None else _kept(task.keep)
         sizes = (spec.obs_dim, spec.act_dim, task.horizon)
         print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
-    pomdps = ", ".join(each.id for each in IDS.values())
+    pomdps = ", ".join([*(each.id for each in IDS.values()), *LOCKS])
     print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
     print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
     return 0

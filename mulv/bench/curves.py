@@ -56,6 +56,25 @@ def hidden_values(probe: Path, title: str, path: Path) -> Path:
     return path
 
 
+def latent_visits(visits: Path, title: str, path: Path) -> Path:
+    """Where the experience lies along the latents' two widest directions, early and late, and what paid."""
+    with np.load(visits) as saved:
+        points, share, age, reward = (saved[name] for name in ("points", "share", "age", "reward"))
+    figure, axes = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
+    x, y = points.T
+    dots = axes.scatter(x, y, c=age, s=6, cmap="viridis", vmin=0, vmax=1, linewidths=0)
+    figure.colorbar(dots, label="when: 0 is the run's beginning, 1 is now")
+    # Rings mark what paid best: all of it where rewards are sparse, a twentieth where they are not.
+    best = reward > np.quantile(reward, 0.95)
+    axes.scatter(
+        x[best], y[best], s=28, facecolors="none", edgecolors="C3", linewidths=0.8, label="paid best"
+    )
+    axes.set_xlabel(f"first component, {share[0]:.0%} of the variance")
+    axes.set_ylabel(f"second component, {share[1]:.0%}")
+    axes.legend(frameon=False, loc="best", fontsize=8)
+    return _save(figure, axes, title, path)
+
+
 def compare(results: list[Result], title: str, path: Path) -> Path:
     """Several methods on one task: a thin line a seed, a thick one for their mean."""
     by_method: dict[str, list[Result]] = defaultdict(list)

@@ -32,6 +32,8 @@ _METAWORLD = """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(f"metaworld/{name}-px" for name in _METAWORLD.split())
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
+SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
+EXPLORING: Options = {"bonus_scale": 1.0}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
@@ -128,11 +130,11 @@ _ALL = [
     Suite(
         "exploration",
         "sparse rewards, with the ellipsoid's bonus and without",
-        tasks=("MountainCarContinuous-P", "pendulum-swingup-P", "cartpole-swingup_sparse-P"),
-        methods={"mulv": MULV, "mulv/no-bonus": MULV, "sac": SAC},
+        tasks=("Lock", "Lock-20-4", "MountainCarContinuous-P", *SPARSE),
+        methods={"mulv": Method("mulv", EXPLORING), "mulv/no-bonus": MULV},
         steps=100_000,
+        steps_of={"Lock": 20_000, "Lock-20-4": 40_000},
         seeds=_seeds(3),
-        awaits=f"the exploration bonus, {LATER}",
     ),
     Suite(
         "offline",

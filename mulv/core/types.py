@@ -46,3 +46,4 @@ class Batch(NamedTuple):
     discount: Float[Array, "*batch"]  # γ^k, or 0 where the episode terminated within those k steps
     x_hn: Window  # x_{h+k}: the window to bootstrap from
     future: Future
+    data_size: Float[Array, "*batch"]  # rows in the data that this was drawn from: the N of an ellipsoid

@@ -204,6 +204,7 @@ class Replay:
             discount=discount,
             x_hn=self._windows(spec.window, lane, end, step + taken),
             future=future,
+            data_size=np.full(t.shape, len(self), np.float32),
         )
 
     def _windows(self, length: int, lane: np.ndarray, t: np.ndarray, step: np.ndarray) -> Window:
@@ -260,6 +261,7 @@ def _map_batch(batch: Batch, f) -> Batch:  # type: ignore[no-untyped-def]
         f(batch.discount),
         Window(*map(f, batch.x_hn)),
         Future(*map(f, batch.future)),
+        f(batch.data_size),
     )
 
 

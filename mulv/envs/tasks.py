@@ -26,7 +26,7 @@ def _span(*ranges: tuple[int, int]) -> tuple[int, ...]:
 
 
 # name: (Gymnasium id, kept positions, horizon, training steps, constructor arguments)
-_MUJOCO: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
+_GYMNASIUM: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
     "HalfCheetah": ("HalfCheetah-v5", _span((0, 7)), 1000, 200_000, {}),
     "Hopper": ("Hopper-v5", _span((0, 4)), 1000, 200_000, {}),
     "Walker": ("Walker2d-v5", _span((0, 7)), 1000, 200_000, {}),
@@ -34,7 +34,10 @@ _MUJOCO: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
     # Humanoid's observation also holds body velocities (175-252); contact and actuator forces stay.
     "Humanoid": ("Humanoid-v5", _span((0, 21), (45, 174), (253, 347)), 1000, 200_000, {}),
     "Pendulum": ("Pendulum-v1", _span((0, 1)), 200, 20_000, {}),
+    # Pays at the goal alone, and every push costs: without exploration, standing still is best.
+    "MountainCarContinuous": ("MountainCarContinuous-v0", (0,), 999, 50_000, {}),
 }
+_WITHOUT_MBBL = ("MountainCarContinuous",)
 
 # dm_control "domain-task": entries of the observation that hold no velocity
 _DM_CONTROL: dict[str, tuple[str, ...]] = {
@@ -43,19 +46,22 @@ _DM_CONTROL: dict[str, tuple[str, ...]] = {
     "hopper-hop": ("position", "touch"),
     "humanoid-run": ("joint_angles", "head_height", "extremities", "torso_vertical"),
     "pendulum-swingup": ("orientation",),
+    "cartpole-swingup_sparse": ("position",),
+    "ball_in_cup-catch": ("position",),
 }
 
 
 def _all_tasks() -> list[Task]:
     tasks = []
-    for name, (id_, positions, horizon, steps, kwargs) in _MUJOCO.items():
+    for name, (id_, positions, horizon, steps, kwargs) in _GYMNASIUM.items():
         for suffix, keep in (("P", positions), ("F", None)):
+            tasks.append(Task(f"{name}-{suffix}", "gymnasium", id_, keep, horizon, steps, "native", kwargs))
+            if name in _WITHOUT_MBBL:
+                continue
             # The MBBL variants bring their own terminations (see mbbl.py).
             free = {} if name in ("HalfCheetah", "Pendulum") else {"terminate_when_unhealthy": False}
-            tasks += [
-                Task(f"{name}-{suffix}", "gymnasium", id_, keep, horizon, steps, "native", kwargs),
-                Task(f"{name}-{suffix}-mbbl", "gymnasium", id_, keep, horizon, steps, "mbbl", kwargs | free),
-            ]
+            mbbl = f"{name}-{suffix}-mbbl"
+            tasks.append(Task(mbbl, "gymnasium", id_, keep, horizon, steps, "mbbl", kwargs | free))
     strict = _span((0, 21))
     tasks.append(Task("Humanoid-P-strict", "gymnasium", "Humanoid-v5", strict, 1000, 200_000))
     for id_, names in _DM_CONTROL.items():

@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -37,6 +37,9 @@ class RunConfig:
     """Environment steps. Default: the task's own."""
     learning_starts: int = 1000
     """Steps of uniform actions before the first update."""
+    collect: Literal["policy", "paper"] = "policy"
+    """Who acts after that: the policy; or as in Algorithm 1, from a random step of each episode on a window's
+    length of uniform actions in between."""
     replay_ratio: float = 1.0
     """Updates per decision, on average."""
     update_every: int = 8
@@ -55,6 +58,8 @@ class RunConfig:
     """Environment steps between evaluations; 0 is never. Default: a twentieth of the run."""
     eval_episodes: int = 10
     """Episodes in an evaluation."""
+    visits: bool = False
+    """Save at each evaluation where the experience lies in the latent space, and draw it: visits.png."""
     log_every: int = 500
     """Environment steps between lines of metrics."""
     checkpoint_every: int = 10_000

@@ -74,6 +74,10 @@ class Logger:
             columns["successes"] = [e["successes"] for e in self.evaluations]
         self._replace_npz("evaluations.npz", columns)
 
+    def visits(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Where the experience lies now, in place of where it lay before."""
+        self._replace_npz("visits.npz", columns)
+
     def _replace_npz(self, name: str, columns: Mapping[str, Any]) -> None:
         """Arrays as one file, whole or not at all."""
         aside = self._directory / f"{name}.tmp"

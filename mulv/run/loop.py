@@ -25,7 +25,9 @@ from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
+from mulv.run.rollin import RollIn
 from mulv.run.seeding import Stream
+from mulv.run.visits import visited
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Trainer:
         self.memory = compiled.init_memory(agent, lanes.num)
         self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
         self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
+        self.roll_in = RollIn(lanes.num, config.agent.window, self.rngs[Stream.WARM_UP])
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
         self.evaluate_now = False  # due, but perhaps interrupted
         self.metrics: Metrics = {}
@@ -121,7 +124,7 @@ class Trainer:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
             self.memory = compiled.remember(self.memory, obs, first, actions)
         else:
-            chosen, self.memory = compiled.act(
+            chosen, memory = compiled.act(
                 self.agent,
                 self.state,
                 self.memory,
@@ -132,6 +135,14 @@ class Trainer:
                 deterministic=False,
             )
             actions = np.asarray(chosen)
+            if config.collect == "paper":
+                longest = max((length for _, length in self.recent), default=1)
+                uniform = self.roll_in.uniform(first, longest)
+                if uniform.any():
+                    random = lanes.random_actions(self.rngs[Stream.WARM_UP])
+                    actions = np.where(uniform[:, None], random, actions)
+                    memory = compiled.remember(self.memory, obs, first, actions)
+            self.memory = memory
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
         for rows in lanes.step(actions):
@@ -176,6 +187,8 @@ class Trainer:
             should_stop=lambda: interrupts.pending,
         )
         self.logger.evaluation(asdict(self.counters), evaluation)
+        if self.config.visits and (where := visited(self.agent, self.state, self.replay)) is not None:
+            self.logger.visits(where)
         return evaluation
 
     def _all_metrics(self) -> Metrics:

@@ -14,7 +14,7 @@ class Stream(IntEnum):
     ACT = 1  # exploration noise
     UPDATE = 2  # noise inside updates
     REPLAY = 3  # which transitions are drawn
-    WARM_UP = 4  # uniform actions before learning
+    WARM_UP = 4  # uniform actions: before learning, and where collection asks for them
     ENV = 5  # resets of training episodes
     EVAL_ENV = 6  # resets of evaluation episodes
     EVAL_ACT = 7

@@ -1,6 +1,6 @@
 """The zoo's names at Gymnasium. Strings only: the POMDPs themselves are imported when one is made."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 
@@ -25,15 +25,23 @@ IDS = {
     "random-decodable": Id("RandomDecodable", None),
     "t-maze": Id("TMaze", None),
 }
+# Longer locks under names of their own, so that a suite can say them: Lock-<decisions>-<actions>.
+LOCKS = {f"Lock-{H}-{actions}": {"H": H, "actions": actions} for H, actions in ((20, 4), (20, 10), (50, 10))}
 
 
 def register() -> None:
     """Make every POMDP of the zoo a Gymnasium id, such as `mulv/RockSample-7-8-v0`."""
     for name, (id_, max_steps) in IDS.items():
-        if f"mulv/{id_}-v0" not in gym.registry:
-            gym.register(
-                f"mulv/{id_}-v0",
-                entry_point="mulv.tabular.env:make_named",
-                kwargs={"name": name},
-                max_episode_steps=max_steps,
-            )
+        _register(id_, max_steps, name=name)
+    for id_, parameters in LOCKS.items():
+        _register(id_, None, name="lock", **parameters)
+
+
+def _register(id_: str, max_steps: int | None, **kwargs: Any) -> None:
+    if f"mulv/{id_}-v0" not in gym.registry:
+        gym.register(
+            f"mulv/{id_}-v0",
+            entry_point="mulv.tabular.env:make_named",
+            kwargs=kwargs,
+            max_episode_steps=max_steps,
+        )

@@ -61,7 +61,8 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
         future_mask,
     )
     discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
-    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future)
+    size = np.full(lead, 1000, np.float32)
+    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size)
 
 
 def initial(agent: AbstractAgent, key) -> PyTree:

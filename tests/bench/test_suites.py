@@ -74,6 +74,13 @@ def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: s
     assert differences(jobs[default], jobs[method]) == [change]
 
 
+def test_exploration_compares_a_bonus_with_none_on_every_task() -> None:
+    jobs = configs(SUITES["exploration"])
+    for task in SUITES["exploration"].tasks:
+        (line,) = differences(jobs["mulv/no-bonus", task, 0].config, jobs["mulv", task, 0].config)
+        assert line.startswith("agent.bonus_scale: 0.0 in the run")
+
+
 def test_a_part_of_a_suite() -> None:
     part = SUITES["ablations-20k"].chosen(methods=["mulv/l-5"], seeds=3, steps=700)
     assert [(job.method, job.config.seed, job.steps) for job in part.jobs()] == [
@@ -87,8 +94,8 @@ def test_metaworld_has_fifty_tasks_and_says_what_is_lacking() -> None:
     assert len(set(suite.tasks)) == 50
     with pytest.raises(MulvError, match=r"cannot run yet: mulv lacks .*metaworld/assembly-px and 49 more"):
         suite.jobs()
-    with pytest.raises(MulvError, match="lacks the exploration bonus"):
-        SUITES["exploration"].jobs()
+    with pytest.raises(MulvError, match="lacks learning from datasets"):
+        SUITES["offline"].jobs()
 
 
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:

@@ -87,7 +87,8 @@ def naive_window(rows: list[Row], t: int, length: int) -> Window:
     return Window(np.array(obs), np.array(actions[: length - 1]).reshape(length - 1, ACT), np.array(mask))
 
 
-def naive_cut(rows: list[Row], t: int, spec: BatchSpec) -> Batch:
+def naive_cut(lanes: list[list[Row]], lane: int, t: int, capacity: int, spec: BatchSpec) -> Batch:
+    rows, size = lanes[lane], sum(min(len(rows), capacity) for rows in lanes)
     later = [row for row in rows[t + 1 :] if row.episode == rows[t].episode]
     taken = later[: spec.n_step]
     reward = sum(spec.gamma**i * row.reward for i, row in enumerate(taken))
@@ -101,7 +102,7 @@ def naive_cut(rows: list[Row], t: int, spec: BatchSpec) -> Batch:
         mask=np.array([True] * len(seen) + [False] * missing),
     )
     x_h, x_hn = (naive_window(rows, end, spec.window) for end in (t, t + len(taken)))
-    return Batch(x_h, later[0].action, np.array(reward), np.array(discount), x_hn, future)
+    return Batch(x_h, later[0].action, np.array(reward), np.array(discount), x_hn, future, np.array(size))
 
 
 def assert_same_batch(got: Batch, expected: Batch) -> None:
@@ -140,7 +141,7 @@ def test_every_cut_equals_the_list_of_episodes(lanes, capacity, slack, spec):
         batch = replay.cut(spec, lane, t)
     for i, (at_lane, at_t) in enumerate(zip(lane, t, strict=True)):
         one = jax.tree.map(lambda leaf, i=i: leaf[i], batch)
-        assert_same_batch(one, naive_cut(lanes[at_lane], at_t, spec))
+        assert_same_batch(one, naive_cut(lanes, at_lane, at_t, capacity, spec))
 
 
 @given(histories, st.integers(3, 20), st.integers(1, 7), specs)
@@ -159,7 +160,7 @@ def test_opening_at_earlier_counts_gives_the_replay_of_that_time(lanes, capacity
     )
     for i, (at_lane, at_t) in enumerate(zip(lane, t, strict=True)):
         one = jax.tree.map(lambda leaf, i=i: leaf[i], batch)
-        assert_same_batch(one, naive_cut(earlier[at_lane], at_t, spec))
+        assert_same_batch(one, naive_cut(earlier, at_lane, at_t, capacity, spec))
 
 
 MIXED = [
@@ -185,11 +186,10 @@ def test_sample_is_uniform_over_the_eligible_transitions(mixed):
 
 def test_samples_are_cuts_of_the_rows_they_name(mixed):
     batch = mixed.sample(SPEC, 2, np.random.default_rng(1))
-    by_number = {row.obs[0]: (rows, t) for rows in MIXED for t, row in enumerate(rows)}
+    by_number = {row.obs[0]: (lane, t) for lane in (0, 1) for t, row in enumerate(MIXED[lane])}
     for i in np.ndindex(2, SPEC.batch_size):
         one = jax.tree.map(lambda leaf, i=i: leaf[i], batch)
-        rows, t = by_number[one.x_h.obs[-1, 0]]
-        assert_same_batch(one, naive_cut(rows, t, SPEC))
+        assert_same_batch(one, naive_cut(MIXED, *by_number[one.x_h.obs[-1, 0]], 11, SPEC))
 
 
 def test_samples_lead_with_batches_and_batch_size(mixed):

@@ -11,7 +11,7 @@ import mulv
 from mulv.core.errors import MulvError
 from mulv.envs import make_env, resolve
 from mulv.tabular.env import POMDPEnv
-from mulv.tabular.gymnasium_ids import IDS
+from mulv.tabular.gymnasium_ids import IDS, LOCKS
 from tests.tabular.support import random_pomdp
 from tests.tabular.test_simulate import counts, far_from
 
@@ -25,6 +25,13 @@ def test_gymnasium_makes_and_checks_it(name):
     assert isinstance(env.action_space, gym.spaces.Discrete)
     assert isinstance(env.observation_space, gym.spaces.Discrete)
     env.close()
+
+
+@pytest.mark.parametrize(("id_", "parameters"), LOCKS.items())
+def test_a_long_locks_name_says_its_size(id_, parameters):
+    env = gym.make(f"mulv/{id_}-v0")
+    assert id_ == f"Lock-{env.unwrapped.pomdp.horizon}-{env.action_space.n}"
+    assert parameters == {"H": env.unwrapped.pomdp.horizon, "actions": env.action_space.n}
 
 
 def test_frequencies_are_the_arrays():

@@ -1,6 +1,6 @@
 """µLV-Rep, Algorithm 1: learn p(z | x, a) by an ELBO; Q is linear in its features, so plan by least squares.
 
-See docs/algorithms/mulv.md.
+See docs/algorithms/mulv.md, and exploration.md for the bonus.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, as_seen, reward_scale
+from mulv.agents.base import AbstractAgent, as_seen
+from mulv.agents.mulv.batches import as_networks_see, part
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import inspect_representation
-from mulv.agents.mulv.planning import Critic, solve_heads
-from mulv.agents.mulv.policy import Values, policy_for
+from mulv.agents.mulv.optimism import Bonus, Optimism
+from mulv.agents.mulv.planning import Critic, Model, solve_heads
+from mulv.agents.mulv.policy import policy_for
 from mulv.agents.mulv.representation import (
     Explanation,
     Representation,
@@ -27,7 +29,7 @@ from mulv.agents.mulv.representation import (
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics, Window
+from mulv.core.types import Batch, Metrics
 from mulv.core.window import WindowMemory
 
 
@@ -42,23 +44,7 @@ class MuLVState(NamedTuple):
     target_critic: Critic
     obs_moments: ObsMoments
     reward_moments: RunningMoments
-
-
-class Model(NamedTuple):
-    """What a value is computed with."""
-
-    representation: Representation
-    critic: Critic
-
-    def q_at(self, x: Window) -> Values:
-        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once."""
-        representation, critic = self
-        u = jax.vmap(representation.encode)(x)
-
-        def q(a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
-            return jax.vmap(lambda u, a: critic.values(critic.phi(representation.p(u, a))))(u, a)
-
-        return q
+    optimism: Optimism | None  # where there is a bonus
 
 
 @dataclass(frozen=True)
@@ -81,6 +67,10 @@ class MuLV(AbstractAgent):
     def policy(self) -> Any:
         return policy_for(self.config, self.spec)
 
+    @property
+    def bonus(self) -> Bonus:
+        return Bonus(self.config)
+
     def init(self, key: PRNGKeyArray) -> MuLVState:
         representation_key, critic_key, actor_key = jax.random.split(key, 3)
         representation = Representation(self.spec, self.config, key=representation_key)
@@ -95,6 +85,7 @@ class MuLV(AbstractAgent):
             target_critic=jax.tree.map(jnp.copy, critic),
             obs_moments=ObsMoments(RunningMoments(self.spec.obs_shape), RunningMoments(self.spec.obs_shape)),
             reward_moments=RunningMoments(()),
+            optimism=self.bonus.init(critic, self.optimiser),
         )
 
     def init_memory(self) -> WindowMemory:
@@ -112,7 +103,7 @@ class MuLV(AbstractAgent):
         memory = memory.push_obs(o_h)
         x_h = as_seen(self.config, state.obs_moments, memory.x_h)
         temperature = jnp.exp(state.log_temperature.params)
-        q = self._model(state).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
+        q = self._model(state, explores=not deterministic).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
         u = state.target_representation.encode(x_h)
         a_h = self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
         return a_h, memory.push_action(a_h)
@@ -126,11 +117,18 @@ class MuLV(AbstractAgent):
             obs_moments=state.obs_moments.update(o_h, o_h1),
             reward_moments=state.reward_moments.update(r_h),
         )
-        seen = self._as_networks_see(state, batch)
-        data, *others = (_part(seen, i, c.batch_size) for i in range(c.representation_updates))
+        seen = as_networks_see(c, state.obs_moments, state.reward_moments, batch)
+        data, *others = (part(seen, i, c.batch_size) for i in range(c.representation_updates))
 
-        targets = self._backup(state, data, value_key)
-        state, metrics = self._learn(state, data, targets, elbo_key)
+        targets, alone = self.bonus.backups(
+            state.optimism, state.target_critic, lambda critic: self._backup(state, critic, data, value_key)
+        )
+        state, metrics, (phi, y) = self._learn(state, data, targets, elbo_key)
+        if state.optimism is not None and alone is not None:
+            optimism, bonus_metrics = self.bonus.learn(
+                state.optimism, self.optimiser, state.critic.params, phi, y - targets, alone, data.data_size
+            )
+            state, metrics = state._replace(optimism=optimism), metrics | bonus_metrics
         for i, other in enumerate(others, 1):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
@@ -151,9 +149,11 @@ class MuLV(AbstractAgent):
         policy_metrics |= {"train/ent_coef": temperature, "train/entropy": entropy}
         return state, metrics | policy_metrics | {"train/target_mean": jnp.mean(targets)}
 
-    def _backup(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> Float[Array, "batch"]:
+    def _backup(
+        self, state: MuLVState, critic: Critic, data: Batch, key: PRNGKeyArray
+    ) -> Float[Array, "batch"]:
         """The L-step backup: Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
-        target = Model(state.target_representation, state.target_critic)
+        target = Model(state.target_representation, critic)
         temperature = jnp.exp(state.log_temperature.params)
         u = jax.vmap(target.representation.encode)(data.x_hn)
         value = self.policy.value(state.actor.params, target.q_at(data.x_hn), u, temperature, key)
@@ -161,12 +161,15 @@ class MuLV(AbstractAgent):
 
     def _learn(
         self, state: MuLVState, data: Batch, targets: Float[Array, "batch"], key: PRNGKeyArray
-    ) -> tuple[MuLVState, Metrics]:
-        """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
+    ) -> tuple[MuLVState, Metrics, tuple[Float[Array, "batch feature"], Float[Array, "batch"]]]:
+        """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both.
+
+        Also φ(x_h, a_h) and what its values were led towards: the targets, with the bonus.
+        """
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
 
-        def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic]]:
+        def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic, tuple[Array, Array]]]:
             representation, critic = params
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
@@ -176,26 +179,27 @@ class MuLV(AbstractAgent):
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
+            y = self.bonus.on(state.optimism, targets, phi)
             if c.solver == "ridge":
-                critic = critic.with_w(jax.lax.stop_gradient(solve_heads(phi, targets, c.ridge)))
+                critic = critic.with_w(jax.lax.stop_gradient(solve_heads(phi, y, c.ridge)))
             values = jax.vmap(critic.values)(phi)
-            critic_loss = jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
+            critic_loss = jnp.sum(jnp.mean(jnp.square(values - y[:, None]), axis=0))
             metrics = {
                 "train/elbo": -elbo_loss,
                 "train/critic_loss": critic_loss,
                 "train/q_mean": jnp.mean(values),
             }
-            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic)
+            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic, (phi, y))
 
         model = Model(state.representation.params, state.critic.params)
-        gradient, (terms, metrics, solved) = eqx.filter_grad(loss, has_aux=True)(model)
+        gradient, (terms, metrics, solved, led) = eqx.filter_grad(loss, has_aux=True)(model)
         representation, representation_norm = descend(
             self.optimiser, state.representation, gradient.representation
         )
         critic, critic_norm = descend(self.optimiser, state.critic, gradient.critic)
         if c.solver == "ridge":
             critic = critic._replace(params=critic.params.with_w(solved.w))
-        return state._replace(representation=representation, critic=critic), metrics | {
+        metrics |= {
             "train/obs_error": jnp.mean(jnp.sum(terms.obs, axis=-1)),
             "train/reward_error": jnp.mean(jnp.sum(terms.reward, axis=-1)),
             "train/kl": jnp.mean(jnp.sum(terms.kl, axis=-1)),
@@ -203,6 +207,7 @@ class MuLV(AbstractAgent):
             "train/representation_grad_norm": representation_norm,
             "train/critic_grad_norm": critic_norm,
         }
+        return state._replace(representation=representation, critic=critic), metrics, led
 
     def _learn_representation(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> MuLVState:
         """A step on the ELBO alone."""
@@ -225,32 +230,21 @@ class MuLV(AbstractAgent):
         return representation.p(u, memory.actions[-1]).mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
-        data = self._as_networks_see(state, batch)
+        data = as_networks_see(self.config, state.obs_moments, state.reward_moments, batch)
+        targets = self._backup(state, state.target_critic, data, key)
         o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.predict_changes else data.x_h.obs[:, -1]
-        return inspect_representation(*self._model(state), data, o_h, self._backup(state, data, key))
-
-    def _model(self, state: MuLVState) -> Model:
-        """What actions are chosen by: the critic and the representation that it is trained on."""
-        learns = self.config.critic_trains_representation
-        representation = state.representation.params if learns else state.target_representation
-        return Model(representation, state.critic.params)
-
-    def _as_networks_see(self, state: MuLVState, batch: Batch) -> Batch:
-        """Whitened observations; what the decoder explains is of unit mean square."""
-        c, future = self.config, batch.future
-        if c.predict_changes:
-            before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
-            obs = state.obs_moments.change.scale(future.obs - before)
-        else:
-            obs = state.obs_moments.level.whiten(future.obs) if c.normalise_observations else future.obs
-        obs = jnp.where(future.mask[..., None], obs, 0.0)
-        return batch._replace(
-            x_h=as_seen(c, state.obs_moments, batch.x_h),
-            x_hn=as_seen(c, state.obs_moments, batch.x_hn),
-            reward=batch.reward / reward_scale(c, state.reward_moments),
-            future=future._replace(obs=obs, rewards=state.reward_moments.scale(future.rewards)),
+        return inspect_representation(
+            *self._model(state), data, o_h, lambda phi: self.bonus.on(state.optimism, targets, phi)
         )
 
+    def _model(self, state: MuLVState, explores: bool = True) -> Model:
+        """What actions are chosen by: the critic and the representation that it is trained on.
 
-def _part(batch: Batch, number: int, size: int) -> Batch:
-    return jax.tree.map(lambda leaf: leaf[number * size : (number + 1) * size], batch)
+        Whoever does not explore has no use for a bonus, and asks the critic that sees rewards alone.
+        """
+        learns = self.config.critic_trains_representation
+        representation = state.representation.params if learns else state.target_representation
+        critic = state.critic.params
+        if not explores and state.optimism is not None:
+            critic = state.optimism.alone(critic)
+        return Model(representation, critic)

@@ -79,20 +79,48 @@ class MuLVConfig(AgentConfig):
     exploration_rate: float = 0.1
     """Share of random actions while learning, for the greedy policy."""
 
+    bonus_scale: float = 0.0
+    """α of the bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, 2) on rewards; 0 is none."""
+    bonus_use: Literal["optimism", "pessimism"] = "optimism"
+    """Add b̂ to rewards, to explore (Algorithm 1), or subtract it, to stay with the data (Algorithm 2)."""
+    bonus_form: Literal["norm", "squared"] = "norm"
+    """‖φ‖_{Σ⁻¹}, or its square."""
+    bonus_half_life: float | None = None
+    """Steps of data after which α has halved. Default: it is constant."""
+    bonus_regularisation: float = 0.01
+    """λ of Σ = Σ_i φ_i φ_iᵀ + λI. States differ in a small part of φ: under a large λ all are alike."""
+    bonus_rebuild: int = 128
+    """Updates after which Σ is rebuilt under the φ that is then."""
+    bonus_rows: int = 8
+    """Rows of φ of each update that Σ is rebuilt from."""
+    bonus_memory: float = 0.75
+    """Share of Σ that a rebuild keeps, so that it is of more data than its own rows."""
+    bonus_directions: int = 128
+    """Random directions along which ‖φ‖_{Σ⁻¹} is measured; as many as features make it exact, and dearer."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("latent_dim", "future", "features", "noise_samples", "representation_updates"):
+        for name in (
+            "latent_dim",
+            "future",
+            "features",
+            "noise_samples",
+            "representation_updates",
+            "bonus_rebuild",
+            "bonus_rows",
+            "bonus_directions",
+        ):
             if getattr(self, name) < 1:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("lengthscale", "ridge", "initial_temperature"):
+        for name in ("lengthscale", "ridge", "initial_temperature", "bonus_regularisation"):
             if not getattr(self, name) > 0:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be positive")
-        for name in ("elbo_weight", "kl_weight", "free_nats", "decoder_depth"):
+        for name in ("elbo_weight", "kl_weight", "free_nats", "decoder_depth", "bonus_scale"):
             if not getattr(self, name) >= 0:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
         if not 0 < self.tau <= 1:
             raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
-        for name in ("kl_balance", "discrete_entropy", "exploration_rate"):
+        for name in ("kl_balance", "discrete_entropy", "exploration_rate", "bonus_memory"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise MulvError(f"{name} is {value}; it must lie in [0, 1]")
@@ -100,6 +128,16 @@ class MuLVConfig(AgentConfig):
             raise MulvError("the deep critic is not linear in w, so it has no ridge solve; use --solver sgd")
         if self.latent == "categorical" and self.critic != "closed_form":
             raise MulvError("a categorical latent is enumerated exactly; it goes with --critic closed_form")
+        if self.bonus_half_life is not None and not self.bonus_half_life > 0:
+            raise MulvError(f"bonus_half_life is {self.bonus_half_life}; it must be positive")
+        if self.bonus_scale and self.bonus_rows > self.batch_size:
+            raise MulvError(
+                f"bonus_rows is {self.bonus_rows}; it must be at most batch_size, {self.batch_size}"
+            )
+        if self.bonus_scale and self.critic == "deep":
+            raise MulvError(
+                "the deep critic has no φ that Q is linear in, so no bonus; use --critic closed_form"
+            )
 
 
 PRESETS = {

@@ -1,5 +1,7 @@
 """What lets a person see the representation work: metrics of one batch, computed when a line is logged."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -36,11 +38,12 @@ def inspect_representation(
     critic: Critic,
     data: Batch,
     repeated: Float[Array, "batch obs"],
-    targets: Float[Array, "batch"],
+    targets_at: Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]],
 ) -> Metrics:
     """Predictions from p(z | x_h, a_h), the use it makes of its dimensions, and the critic's error.
 
-    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h.
+    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h; `targets_at` is what the
+    critic is trained towards, which a bonus makes depend on φ.
     """
     u = jax.vmap(representation.encode)(data.x_h)
     p = jax.vmap(representation.p)(u, data.a_h)
@@ -49,7 +52,7 @@ def inspect_representation(
     obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
     o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
     phi = jax.vmap(critic.phi)(p)
-    values = jax.vmap(critic.values)(phi)
+    values, targets = jax.vmap(critic.values)(phi), targets_at(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
     return {
         "representation/kl_per_latent": kl,

@@ -1,6 +1,6 @@
 """The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -8,10 +8,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.representation import Latent
+from mulv.agents.mulv.policy import Values
+from mulv.agents.mulv.representation import Latent, Representation
 from mulv.core.categorical import Categorical
 from mulv.core.features import RandomFeatures
 from mulv.core.gaussian import DiagonalNormal
+from mulv.core.types import Window
 from mulv.nets.trunk import Linear
 
 HEADS = 2  # the lower of two values is what targets and policies believe
@@ -131,6 +133,23 @@ class Critic(eqx.Module):
     def with_w(self, w: Float[Array, "feature head"]) -> "Critic":
         """The same features under other weights."""
         return eqx.tree_at(lambda c: c.weights, self, w * self.weights.shape[0] ** -0.5)
+
+
+class Model(NamedTuple):
+    """What a value is computed with."""
+
+    representation: Representation
+    critic: Critic
+
+    def q_at(self, x: Window) -> Values:
+        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once."""
+        representation, critic = self
+        u = jax.vmap(representation.encode)(x)
+
+        def q(a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
+            return jax.vmap(lambda u, a: critic.values(critic.phi(representation.p(u, a))))(u, a)
+
+        return q
 
 
 def least_squares(

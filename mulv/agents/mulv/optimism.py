@@ -1,0 +1,143 @@
+"""The bonus of Algorithm 1, the penalty of Algorithm 2: what the data says little of is worth more, or less.
+
+And what rewards alone are worth, so that the two are seen apart.
+
+See docs/algorithms/exploration.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.planning import Critic
+from mulv.core.elliptical import Ellipsoid, bonus
+from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.core.types import Metrics
+
+Phi = Float[Array, "batch feature"]
+Values = Float[Array, "batch"]
+
+
+class Optimism(NamedTuple):
+    """What is learned for the bonus."""
+
+    ellipsoid: Ellipsoid
+    measure: Float[Array, "feature direction"]  # ‖φ measure‖ is ‖φ‖_{Σ⁻¹}
+    rows: Float[Array, "row feature"]  # φ of some rows of each update since Σ was rebuilt
+    age: Int[Array, ""]  # updates since then
+    rewards_alone: Trained  # weights of a critic on the same φ that no bonus reaches
+    target_rewards_alone: Float[Array, "feature head"]
+
+    def alone(self, critic: Critic) -> Critic:
+        """The critic that sees rewards alone, on the φ of `critic`."""
+        return _with_weights(critic, self.rewards_alone.params)
+
+
+@dataclass(frozen=True)
+class Bonus:
+    """b̂ as an agent's part. Its state is None where the configuration says there is none."""
+
+    config: MuLVConfig
+
+    def init(self, critic: Critic, optimiser: optax.GradientTransformation) -> Optimism | None:
+        c = self.config
+        if c.bonus_scale == 0:
+            return None
+        features = critic.weights.shape[0]
+        ellipsoid = Ellipsoid(features, c.bonus_regularisation)
+        return Optimism(
+            ellipsoid,
+            measure=jnp.copy(ellipsoid.measure(c.bonus_directions)),
+            rows=jnp.zeros((c.bonus_rebuild * c.bonus_rows, features)),
+            age=jnp.zeros((), jnp.int32),
+            rewards_alone=start_training(optimiser, jnp.copy(critic.weights)),
+            target_rewards_alone=jnp.copy(critic.weights),
+        )
+
+    def of(self, optimism: Optimism, phi: Phi) -> Values:
+        """b̂(x_h, a_h); zero until Σ has seen data."""
+        c, data = self.config, optimism.ellipsoid.count
+        scale = c.bonus_scale * (1.0 if c.bonus_half_life is None else 0.5 ** (data / c.bonus_half_life))
+        norm = jnp.linalg.norm(jax.lax.stop_gradient(phi) @ optimism.measure, axis=-1)
+        b = bonus(norm, scale, c.bonus_form)
+        return jnp.where(data > 0, b, 0.0)
+
+    @property
+    def weight(self) -> float:
+        """Of b̂ in an n-step backup: that of the first step stands for each, to know the others would cost
+        as many passes through the networks. Negative where it is a penalty.
+        """
+        c = self.config
+        steps = sum(c.gamma**i for i in range(c.n_step))
+        return steps if c.bonus_use == "optimism" else -steps
+
+    def on(self, optimism: Optimism | None, targets: Values, phi: Phi) -> Values:
+        """The backup of r + b̂, or of r − b̂, from that of r."""
+        return targets if optimism is None else targets + self.weight * self.of(optimism, phi)
+
+    def backups(
+        self, optimism: Optimism | None, critic: Critic, backup: Callable[[Critic], Values]
+    ) -> tuple[Values, Values | None]:
+        """The backup under a critic; and under that of rewards alone: only the last product differs."""
+        if optimism is None:
+            return backup(critic), None
+        both = jnp.stack([critic.weights, optimism.target_rewards_alone])
+        targets, alone = jax.vmap(lambda weights: backup(_with_weights(critic, weights)))(both)
+        return targets, alone
+
+    def learn(
+        self,
+        optimism: Optimism,
+        optimiser: optax.GradientTransformation,
+        critic: Critic,
+        phi: Phi,
+        added: Values,
+        alone: Values,
+        data_size: Float[Array, "batch"],
+    ) -> tuple[Optimism, Metrics]:
+        """Σ with this update's φ; and a step of the critic of rewards alone, towards its targets `alone`.
+
+        `added` is what the other critic's targets were raised by.
+        """
+        c = self.config
+
+        def loss(weights: Array) -> tuple[Array, Array]:
+            values = jax.vmap(_with_weights(critic, weights).values)(phi)
+            return jnp.sum(jnp.mean(jnp.square(values - alone[:, None]), axis=0)), jnp.mean(values)
+
+        gradient, value = jax.grad(loss, has_aux=True)(optimism.rewards_alone.params)
+        rewards_alone, _ = descend(optimiser, optimism.rewards_alone, gradient)
+        # A batch is drawn at random, so its first rows are.
+        rows = jax.lax.dynamic_update_slice_in_dim(
+            optimism.rows, phi[: c.bonus_rows], optimism.age * c.bonus_rows, axis=0
+        )
+        age = optimism.age + 1
+        due = age == c.bonus_rebuild
+
+        def rebuilt(ellipsoid: Ellipsoid, measure: Array) -> tuple[Ellipsoid, Array]:
+            ellipsoid = ellipsoid.rebuilt(rows, data_size[0], c.bonus_memory)
+            return ellipsoid, ellipsoid.measure(c.bonus_directions)
+
+        ellipsoid, measure = jax.lax.cond(
+            due, rebuilt, lambda *as_they_are: as_they_are, optimism.ellipsoid, optimism.measure
+        )
+        target = polyak(optimism.target_rewards_alone, rewards_alone.params, c.tau)
+        b = added / self.weight
+        metrics = {
+            "train/bonus_mean": jnp.mean(b),
+            "train/bonus_max": jnp.max(b),
+            "train/value_of_rewards": value,
+        }
+        age = jnp.where(due, 0, age)
+        return Optimism(ellipsoid, measure, rows, age, rewards_alone, target), metrics
+
+
+def _with_weights(critic: Critic, weights: Float[Array, "feature head"]) -> Critic:
+    return eqx.tree_at(lambda c: c.weights, critic, weights)
