@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mulv.agents.mulv.agent import Model, MuLV
+from mulv.agents.mulv.batches import as_networks_see
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.planning import Critic, least_squares
 from mulv.core.gaussian import DiagonalNormal
@@ -28,29 +29,40 @@ SMALL = MuLVConfig(
 )
 
 
-def latent(seed: int = 0) -> DiagonalNormal:
-    rng = np.random.default_rng(seed)
-    return DiagonalNormal(jnp.float32(rng.normal(size=4)), jnp.float32(rng.uniform(0.3, 1.5, 4)))
+def latents() -> tuple[DiagonalNormal, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(
+        DiagonalNormal(jnp.float32(rng.normal(size=4)), jnp.float32(rng.uniform(0.3, 1.5, 4)))
+        for _ in range(2)
+    )
 
 
-def expected_value(critic: Critic, p: DiagonalNormal, samples: int = 200_000) -> np.ndarray:
+def expected_value(critic: Critic, samples: int = 200_000) -> np.ndarray:
     """E_{z~p}[w(z)] by sampling, where w(z) is the value at a certain z."""
-    z = jax.vmap(p.sample)(jax.random.normal(jax.random.key(5), (samples, 4)))
-    certain = jax.vmap(lambda z: critic.values(critic.phi(DiagonalNormal(z, jnp.zeros(4)))))
-    return np.asarray(jnp.mean(certain(z), axis=0))
+    noise = jax.random.normal(jax.random.key(5), (samples, 2, 4))
+
+    def at(noise):
+        z = [p.sample(n) for p, n in zip(latents(), noise, strict=True)]
+        return critic.values(critic.phi(tuple(DiagonalNormal(z_i, jnp.zeros(4)) for z_i in z)))
+
+    return np.asarray(jnp.mean(jax.vmap(at)(noise), axis=0))
+
+
+def values_of_heads(critic: Critic, phi: np.ndarray) -> np.ndarray:
+    """⟨φ, w⟩, written out: a head reads all of φ, or of twins' features its own."""
+    w, parts = np.asarray(critic.w), np.split(np.asarray(phi), len(critic.embeddings), axis=1)
+    return np.stack([parts[i % len(parts)] @ w[:, i] for i in range(2)], axis=1)
 
 
 @pytest.mark.parametrize("family", ["fourier", "relu", "erf"])
 def test_q_is_the_expectation_of_w_over_the_latent(family):
     critic = Critic(replace(SMALL, family=family), key=KEY)
-    np.testing.assert_allclose(
-        critic.values(critic.phi(latent())), expected_value(critic, latent()), atol=0.02
-    )
+    np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(critic), atol=0.02)
 
 
 def test_the_deep_critic_is_not_an_expectation_over_the_latent():
     critic = Critic(replace(SMALL, critic="deep", noise_samples=400), key=KEY)
-    error = np.abs(critic.values(critic.phi(latent())) - expected_value(critic, latent(), 4_000))
+    error = np.abs(critic.values(critic.phi(latents())) - expected_value(critic, 4_000))
     assert error.max() > 0.03
 
 
@@ -59,16 +71,18 @@ def test_sampling_the_latent_converges_to_the_closed_form():
 
     def error(samples: int) -> float:
         sampled = Critic(replace(SMALL, critic="monte_carlo", noise_samples=samples), key=jax.random.key(1))
-        sampled = eqx.tree_at(lambda c: c.embedding.psi, sampled, exact.embedding.psi)
-        return float(jnp.sqrt(jnp.mean(jnp.square(sampled.phi(latent()) - exact.phi(latent())))))
+        psi = [embed.psi for embed in exact.embeddings]
+        sampled = eqx.tree_at(lambda c: [embed.psi for embed in c.embeddings], sampled, psi)
+        return float(jnp.sqrt(jnp.mean(jnp.square(sampled.phi(latents()) - exact.phi(latents())))))
 
-    assert error(100_000) < 0.01 * float(jnp.linalg.norm(exact.phi(latent()))) + 1e-3
+    assert error(100_000) < 0.01 * float(jnp.linalg.norm(exact.phi(latents()))) + 1e-3
     assert error(100_000) < 0.2 * error(100)
 
 
+@pytest.mark.parametrize("twins", [True, False])
 @pytest.mark.parametrize("latent_kind", ["gaussian", "categorical"])
-def test_q_is_linear_in_phi(latent_kind):
-    config = replace(SMALL, latent=latent_kind)
+def test_q_is_linear_in_phi(latent_kind, twins):
+    config = replace(SMALL, latent=latent_kind, twin_latents=twins)
     state = initial(MuLV(config, SPEC), KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
     representation, critic = state.representation.params, state.critic.params
@@ -76,7 +90,7 @@ def test_q_is_linear_in_phi(latent_kind):
         batch.x_h, batch.a_h
     )
     q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
-    np.testing.assert_allclose(q, phi @ critic.w, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(q, values_of_heads(critic, phi), rtol=1e-5, atol=1e-6)
     doubled = Model(representation, critic.with_w(2 * critic.w)).q_at(batch.x_h)(batch.a_h)
     np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
 
@@ -88,8 +102,19 @@ def test_a_finite_latent_is_enumerated():
     representation = state.representation.params
     p = jax.vmap(lambda x, a: representation.p(representation.encode(x), a))(batch.x_h, batch.a_h)
     phi = jax.vmap(state.critic.params.phi)(p)
-    np.testing.assert_allclose(jnp.sum(phi, axis=-1), 1, rtol=1e-5)
-    np.testing.assert_allclose(phi, jax.nn.softmax(p.logits), rtol=1e-5)
+    for part, p_i in zip(jnp.split(phi, 2, axis=1), p, strict=True):
+        np.testing.assert_allclose(jnp.sum(part, axis=-1), 1, rtol=1e-5)
+        np.testing.assert_allclose(part, jax.nn.softmax(p_i.logits), rtol=1e-5)
+
+
+def test_twins_differ_and_one_latent_has_heads_that_read_the_same():
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(SMALL, SPEC), 1))
+    for twins in (True, False):
+        state = initial(MuLV(replace(SMALL, twin_latents=twins), SPEC), KEY)
+        representation, critic = state.representation.params, state.critic.params
+        critic = critic.with_w(jnp.repeat(critic.w[:, :1], 2, axis=1))
+        q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
+        assert bool(jnp.allclose(q[:, 0], q[:, 1])) is not twins
 
 
 def regression(seed: int = 0):
@@ -126,21 +151,25 @@ def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     state, _, finite = run(agent, initial(agent, KEY), repeated)
     assert finite
     representation, critic = model = Model(state.target_representation, state.critic.params)
-    data = agent._as_networks_see(state, jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch))
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch)
+    data = as_networks_see(config, state.obs_moments, state.reward_moments, one)
     phi = jax.vmap(lambda x, a: critic.phi(representation.p(representation.encode(x), a)))(data.x_h, data.a_h)
     return np.asarray(phi), np.asarray(model.q_at(data.x_h)(data.a_h)), np.asarray(data.reward)
 
 
 def test_gradient_steps_find_the_least_squares_critic():
     phi, values, returns = fitted("sgd", 4000)
-    wanted = phi @ np.asarray(least_squares(jnp.asarray(phi), jnp.asarray(returns), 1e-6))
-    np.testing.assert_allclose(values, np.stack([wanted, wanted], 1), atol=0.05 * returns.std())
+    for head, part in enumerate(np.split(phi, 2, axis=1)):
+        wanted = part @ np.asarray(least_squares(jnp.asarray(part), jnp.asarray(returns), 1e-6))
+        np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
 
 
 def test_the_ridge_solve_finds_each_heads_least_squares_critic_at_once():
     phi, values, returns = fitted("ridge", 1)
-    for head, half in enumerate((slice(0, 64), slice(64, 128))):
-        wanted = phi @ np.linalg.lstsq(phi[half].astype(np.float64), returns[half].astype(np.float64))[0]
+    for head, (part, half) in enumerate(
+        zip(np.split(phi, 2, axis=1), (slice(0, 64), slice(64, 128)), strict=True)
+    ):
+        wanted = part @ np.linalg.lstsq(part[half].astype(np.float64), returns[half].astype(np.float64))[0]
         np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
 
 
@@ -154,7 +183,7 @@ def trained_on(config: MuLVConfig, reward: float):
 @pytest.mark.parametrize("trains", [True, False])
 def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains):
     config = replace(SMALL, critic_trains_representation=trains)
-    one, other = (trained_on(config, reward).representation.params.prior for reward in (0.0, 50.0))
+    one, other = (trained_on(config, reward).representation.params.latents for reward in (0.0, 50.0))
     assert same(one, other) is not trains
 
 
@@ -162,8 +191,8 @@ def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains)
 @pytest.mark.parametrize("critic", ["closed_form", "monte_carlo"])
 def test_frequencies_stay_as_drawn_unless_trained(trained, critic):
     config = replace(SMALL, train_frequencies=trained, critic=critic)
-    before = initial(MuLV(config, SPEC), KEY).critic.params.embedding.psi
-    after = trained_on(config, 1.0).critic.params.embedding.psi
+    before = initial(MuLV(config, SPEC), KEY).critic.params.embeddings[0].psi
+    after = trained_on(config, 1.0).critic.params.embeddings[0].psi
     assert same(before, after) is not trained
 
 

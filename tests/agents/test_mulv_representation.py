@@ -45,12 +45,17 @@ def example(steps: int, seed: int = 0, real: int | None = None):
 
 
 def p_of(model, x_h, a_h):
-    return model.p(model.encode(x_h), a_h)
+    return model.p(model.encode(x_h), a_h)[0]
 
 
 def loss(model, config, x_h, a_h, future, noise):
-    terms = explain(model, model.encode(x_h), p_of(model, x_h, a_h), a_h, future, noise, config.kl_balance)
-    return negative_elbo(terms, config)
+    return negative_elbo(explained(model, config, x_h, a_h, future, noise), config)
+
+
+def explained(model, config, x_h, a_h, future, noise):
+    p = p_of(model, x_h, a_h)
+    q = model.latents[0].q(model.encode(x_h), a_h, future, p)
+    return explain(model, p, q, future, noise, config.kl_balance)
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "categorical"])
@@ -118,13 +123,13 @@ def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
 def test_p_as_its_own_posterior_bounds_the_likelihood_and_tightly_where_z_is_certain():
     config = replace(SMALL, posterior="prior")
     model = Representation(SPEC, config, key=KEY)
-    assert model.posterior is None
+    assert model.latents[0].posterior is None
     x_h, a_h, future = example(3)
 
     def gap(log_std: float) -> float:
         """Evidence over ELBO, with every σ of p moved to one end of its range or the other."""
         bias = jnp.append(jnp.zeros(4), log_std)
-        moved = eqx.tree_at(lambda m: m.prior.head.bias, model, bias)
+        moved = eqx.tree_at(lambda m: m.latents[0].prior.head.bias, model, bias)
         return evidence(moved, x_h, a_h, future)[0] - expected_elbo(moved, config, x_h, a_h, future)
 
     assert gap(20.0) > 0.1  # wide: what was not foreseen costs
@@ -136,14 +141,14 @@ def gradients(config, seed=0):
     x_h, a_h, future = example(3, seed)
 
     def of(model):
-        terms = explain(
-            model, model.encode(x_h), p_of(model, x_h, a_h), a_h, future, jnp.ones(4), config.kl_balance
-        )
+        terms = explained(model, config, x_h, a_h, future, jnp.ones(4))
         return jnp.maximum(jnp.sum(terms.kl), config.free_nats)
 
     value, gradient = jax.value_and_grad(of, allow_int=True)(model)
     size = {
-        part: sum(float(jnp.sum(jnp.abs(leaf))) for leaf in jax.tree.leaves(getattr(gradient, part)))
+        part: sum(
+            float(jnp.sum(jnp.abs(leaf))) for leaf in jax.tree.leaves(getattr(gradient.latents[0], part))
+        )
         for part in ("prior", "posterior")
     }
     return float(value), size

@@ -181,7 +181,7 @@ class MuLV(AbstractAgent):
             phi = jax.vmap(critic.phi)(p)
             y = self.bonus.on(state.optimism, targets, phi)
             if c.solver == "ridge":
-                critic = critic.with_w(jax.lax.stop_gradient(solve_heads(phi, y, c.ridge)))
+                critic = solve_heads(critic, phi, y, c.ridge)
             values = jax.vmap(critic.values)(phi)
             critic_loss = jnp.sum(jnp.mean(jnp.square(values - y[:, None]), axis=0))
             metrics = {
@@ -224,10 +224,10 @@ class MuLV(AbstractAgent):
         return state._replace(representation=descend(self.optimiser, state.representation, gradient)[0])
 
     def latent(self, state: MuLVState, memory: WindowMemory) -> Float[Array, "latent"]:
-        """The mean of p(z | x_h, a_h)."""
+        """The mean of p(z | x_h, a_h); of twins, the first's."""
         representation = state.representation.params
         u = representation.encode(as_seen(self.config, state.obs_moments, memory.x_h))
-        return representation.p(u, memory.actions[-1]).mean
+        return representation.p(u, memory.actions[-1])[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = as_networks_see(self.config, state.obs_moments, state.reward_moments, batch)

@@ -26,6 +26,9 @@ class MuLVConfig(AgentConfig):
     """What z is: a Gaussian vector, or one of finitely many values."""
     latent_dim: int = 64
     """Dimension of z, or how many values it has."""
+    twin_latents: bool = True
+    """A z, with its p(z | x, a), for each of the two critics; the lower of two that read the same z is as
+    high as either, and so no guard against overestimation."""
     spread: Literal["isotropic", "diagonal"] = "isotropic"
     """Whether a Gaussian z has one σ(x, a) for all its dimensions, or one for each."""
     normalise_latent: bool = True
@@ -55,8 +58,8 @@ class MuLVConfig(AgentConfig):
     """E_{z~p}[w(z)] exactly, over samples of z, or over samples with nonlinear layers after it."""
     family: Family = "fourier"
     """Random features that w is linear in."""
-    features: int = 512
-    """M: how many."""
+    features: int = 256
+    """M: how many, of each z."""
     lengthscale: float = 1.0
     """Kernel width of the features, in units of the latent dimension's square root."""
     train_frequencies: bool = True
@@ -148,6 +151,8 @@ PRESETS = {
         learning_rate=1e-4,
         tau=0.01,
         latent_dim=100,
+        twin_latents=False,
+        features=512,
         spread="diagonal",
         future=1,
         normalise_latent=False,

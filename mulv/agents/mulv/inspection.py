@@ -40,25 +40,26 @@ def inspect_representation(
     repeated: Float[Array, "batch obs"],
     targets_at: Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]],
 ) -> Metrics:
-    """Predictions from p(z | x_h, a_h), the use it makes of its dimensions, and the critic's error.
+    """Predictions from p(z | x_h, a_h) (of twins, the first), the use of its dimensions, the critic's error.
 
     `repeated` is what the decoder would have to say for o_{h+1} to equal o_h; `targets_at` is what the
     critic is trained towards, which a bonus makes depend on φ.
     """
     u = jax.vmap(representation.encode)(data.x_h)
     p = jax.vmap(representation.p)(u, data.a_h)
-    q: Latent = jax.vmap(representation.q)(u, data.a_h, data.future, p)
-    kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, p), axis=0)
-    obs, rewards = jax.vmap(representation.predict)(p.mean, data.future.actions)
-    o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
     phi = jax.vmap(critic.phi)(p)
+    first, latent = p[0], representation.latents[0]
+    q: Latent = jax.vmap(latent.q)(u, data.a_h, data.future, first)
+    kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, first), axis=0)
+    obs, rewards = jax.vmap(representation.predict)(first.mean, data.future.actions)
+    o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
     values, targets = jax.vmap(critic.values)(phi), targets_at(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
     return {
         "representation/kl_per_latent": kl,
-        "representation/blur": mean_blur(p),
-        "representation/active_latents": active_latents(p),
-        "representation/effective_rank": effective_rank(phi.reshape(phi.shape[0], -1)),
+        "representation/blur": mean_blur(first),
+        "representation/active_latents": active_latents(first),
+        "representation/effective_rank": effective_rank(phi),
         # Below 1: better than saying that the last observation will repeat.
         "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))
         / (jnp.sum(jnp.square(o_h1 - repeated)) + 1e-8),

@@ -50,7 +50,7 @@ class Bonus:
         c = self.config
         if c.bonus_scale == 0:
             return None
-        features = critic.weights.shape[0]
+        features = critic.weights.shape[0] * len(critic.embeddings)
         ellipsoid = Ellipsoid(features, c.bonus_regularisation)
         return Optimism(
             ellipsoid,

@@ -52,31 +52,25 @@ class MonteCarlo(eqx.Module):
 
 
 class Deep(eqx.Module):
-    """The published architecture: a layer averaged over samples of z, then another, for each head its own.
+    """The published architecture: a layer averaged over samples of z, then another.
 
     Its values are not linear in p(z | x, a).
     """
 
-    first: Linear  # stacked along their leaves' first axis, one a head
+    first: Linear
     second: Linear
     noise: Float[Array, "sample latent"]
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         first_key, second_key, noise_key = jax.random.split(key, 3)
         width = config.trunk.width
-        self.first, self.second = (
-            eqx.filter_vmap(lambda k, size=size: Linear(size, width, key=k))(jax.random.split(k, HEADS))
-            for k, size in ((first_key, config.latent_dim), (second_key, width))
-        )
+        self.first = Linear(config.latent_dim, width, key=first_key)
+        self.second = Linear(width, width, key=second_key)
         self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
 
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "head feature"]:
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
-
-        def one(first: Linear, second: Linear) -> Float[Array, "feature"]:
-            return jax.nn.elu(second(jnp.mean(jax.nn.elu(jax.vmap(first)(z)), axis=0)))
-
-        return eqx.filter_vmap(one)(self.first, self.second)
+        return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
 
 
 class Enumerated(eqx.Module):
@@ -98,37 +92,40 @@ def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
 
 
 class Critic(eqx.Module):
-    """Heads that are linear in one φ.
+    """Heads that are linear in φ: both in all of it, or where z has twins each in the part that is of its z.
 
     `weights` holds w/√M: its gradient does not shrink as M grows, so Adam moves Q as fast as a layer would.
     """
 
-    embedding: ClosedForm | MonteCarlo | Deep | Enumerated
+    embeddings: tuple[ClosedForm | MonteCarlo | Deep | Enumerated, ...]  # one for both heads, or one each
     weights: Float[Array, "feature head"]
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         embedding_key, weight_key = jax.random.split(key)
+        keys = jax.random.split(embedding_key, HEADS if config.twin_latents or config.critic == "deep" else 1)
         if config.latent == "categorical":
-            self.embedding, features = Enumerated(), config.latent_dim
+            self.embeddings, features = tuple(Enumerated() for _ in keys), config.latent_dim
         else:
             kinds: dict[str, Any] = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
-            self.embedding = kinds[config.critic](config, key=embedding_key)
+            self.embeddings = tuple(kinds[config.critic](config, key=k) for k in keys)
             features = config.trunk.width if config.critic == "deep" else config.features
         self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
-    def phi(self, p: Latent) -> Float[Array, "feature"]:
-        """φ(x, a), from p(z | x, a)."""
-        return self.embedding(p)
+    def phi(self, p: tuple[Latent, ...]) -> Float[Array, "feature"]:
+        """φ(x, a), from p(z | x, a) of each z."""
+        return jnp.concatenate([embed(p[i % len(p)]) for i, embed in enumerate(self.embeddings)])
 
     @property
     def w(self) -> Float[Array, "feature head"]:
         """w of each head."""
-        gain = 1.0 if isinstance(self.embedding, Deep) else self.weights.shape[0] ** 0.5
+        gain = 1.0 if isinstance(self.embeddings[0], Deep) else self.weights.shape[0] ** 0.5
         return gain * self.weights
 
-    def values(self, phi: Float[Array, "*any"]) -> Float[Array, "head"]:
-        """⟨φ, w⟩ of each head; the deep critic has a φ a head."""
-        return jnp.einsum("hf,fh->h", phi, self.w) if isinstance(self.embedding, Deep) else phi @ self.w
+    def values(self, phi: Float[Array, "feature"]) -> Float[Array, "head"]:
+        """⟨φ, w⟩ of each head."""
+        if len(self.embeddings) == 1:
+            return phi @ self.w
+        return jnp.stack([part @ self.w[:, i] for i, part in enumerate(jnp.split(phi, HEADS))])
 
     def with_w(self, w: Float[Array, "feature head"]) -> "Critic":
         """The same features under other weights."""
@@ -163,9 +160,13 @@ def least_squares(
 
 
 def solve_heads(
-    phi: Float[Array, "batch feature"], targets: Float[Array, "batch"], ridge: float
-) -> Float[Array, "feature head"]:
+    critic: Critic, phi: Float[Array, "batch feature"], targets: Float[Array, "batch"], ridge: float
+) -> Critic:
     """Each head's least squares on a part of the batch of its own, so that the heads differ."""
-    kept = phi.shape[0] // HEADS * HEADS
-    parts = (v[:kept].reshape(HEADS, -1, *v.shape[1:]) for v in (phi, targets))
-    return jax.vmap(lambda p, t: least_squares(p, t, ridge), out_axes=1)(*parts)
+    batch, sources = phi.shape[0] // HEADS, jnp.split(phi, len(critic.embeddings), axis=1)
+    w = [
+        least_squares(sources[i % len(sources)][rows], targets[rows], ridge)
+        for i in range(HEADS)
+        for rows in [slice(i * batch, (i + 1) * batch)]
+    ]
+    return critic.with_w(jax.lax.stop_gradient(jnp.stack(w, axis=1)))

@@ -50,6 +50,27 @@ class LatentNet(eqx.Module):
         )
 
 
+class LatentPair(eqx.Module):
+    """p(z | x_h, a_h) and q(z | x_h, a_h, o⁺) of one z."""
+
+    prior: LatentNet
+    posterior: LatentNet | None  # None where p is its own posterior
+
+    def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
+        prior_key, posterior_key = jax.random.split(key)
+        came_dim = config.future * (spec.obs_dim + 1)
+        self.prior = LatentNet(spec.act_dim, config, key=prior_key)
+        learned = config.posterior == "learned"
+        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key) if learned else None
+
+    def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
+        """What z was, knowing what came; or what `p` says, knowing nothing."""
+        if self.posterior is None:
+            return p
+        came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
+        return self.posterior(u, jnp.concatenate([a_h, *came]))
+
+
 class Transition(eqx.Module):
     """P(z' | z, a), as a map."""
 
@@ -105,25 +126,24 @@ class Explanation(NamedTuple):
 class Representation(eqx.Module):
     """p(z | x_h, a_h), q(z | x_h, a_h, o⁺), and the decoder of l future steps (eq. obs_dynamics).
 
+    Of z there may be twins, one for each critic; all else they share.
+
     Decoders are Gaussians of unit variance around their means, on whitened observations and rewards of unit
     mean square; the latent transition is a map, so that the likelihood of l steps given z is exact. What all
     of it knows of the window is a code u, in which the actor reads too.
     """
 
     encoder: Trunk
-    prior: LatentNet
-    posterior: LatentNet | None  # None where p is its own posterior
+    latents: tuple[LatentPair, ...]
     decoder: Decoder
     transition: Transition | None  # None where z explains one step only
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
-        encoder_key, prior_key, posterior_key, decoder_key, transition_key = jax.random.split(key, 5)
+        encoder_key, latent_key, decoder_key, transition_key = jax.random.split(key, 4)
         in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window)
-        came_dim = config.future * (spec.obs_dim + 1)
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
-        self.prior = LatentNet(spec.act_dim, config, key=prior_key)
-        learned = config.posterior == "learned"
-        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key) if learned else None
+        keys = jax.random.split(latent_key, 2 if config.twin_latents else 1)
+        self.latents = tuple(LatentPair(spec, config, key=k) for k in keys)
         self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
         self.transition = Transition(spec.act_dim, config, key=transition_key) if config.future > 1 else None
 
@@ -131,16 +151,9 @@ class Representation(eqx.Module):
         """u, the window's code."""
         return self.encoder(flatten_window(x_h))
 
-    def p(self, u: Code, a_h: Float[Array, "act"]) -> Latent:
-        """p(z | x_h, a_h), of the window's code: the representation."""
-        return self.prior(u, a_h)
-
-    def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
-        """q(z | x_h, a_h, o_{h+1:h+l}): what z was, knowing what came; or what `p` says, knowing nothing."""
-        if self.posterior is None:
-            return p
-        came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
-        return self.posterior(u, jnp.concatenate([a_h, *came]))
+    def p(self, u: Code, a_h: Float[Array, "act"]) -> tuple[Latent, ...]:
+        """p(z | x_h, a_h) of each z, of the window's code: the representation."""
+        return tuple(latent.prior(u, a_h) for latent in self.latents)
 
     def predict(
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
@@ -159,15 +172,13 @@ class Representation(eqx.Module):
 
 def explain(
     model: Representation,
-    u: Code,
     p: Latent,
-    a_h: Float[Array, "act"],
+    q: Latent,
     future: Future,
     noise: Float[Array, "latent"],
     kl_balance: float | None,
 ) -> Explanation:
-    """How well z ~ q explains the l steps that followed x_h (eq. elbo); `p` is `model.p(u, a_h)`."""
-    q = model.q(u, a_h, future, p)
+    """How well z ~ q explains the l steps that followed x_h (eq. elbo)."""
     obs, rewards = model.predict(q.sample(noise), future.actions)
     obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
     reward_error = 0.5 * jnp.square(future.rewards - rewards)
@@ -182,14 +193,21 @@ def explain(
 def explain_batch(
     model: Representation,
     u: Float[Array, "batch width"],
-    p: Latent,
+    p: tuple[Latent, ...],
     data: Batch,
     noise: Float[Array, "batch latent"],
     kl_balance: float | None,
 ) -> Explanation:
-    """`explain` of every window of a batch."""
-    each = jax.vmap(lambda u, p, a, f, n: explain(model, u, p, a, f, n, kl_balance))
-    return each(u, p, data.a_h, data.future, noise)
+    """`explain` of every window of a batch, by one z: twins share the batch, and cost what one does."""
+    bounds = [u.shape[0] * i // len(p) for i in range(len(p) + 1)]
+    given = (u, data.a_h, data.future)
+    pairs = []
+    for i, latent in enumerate(model.latents):
+        p_i, u_i, a_i, future_i = jax.tree.map(lambda x, i=i: x[bounds[i] : bounds[i + 1]], (p[i], *given))
+        pairs.append((p_i, jax.vmap(latent.q)(u_i, a_i, future_i, p_i)))
+    whole_p, whole_q = jax.tree.map(lambda *parts: jnp.concatenate(parts), *pairs)
+    each = jax.vmap(lambda p, q, f, n: explain(model, p, q, f, n, kl_balance))
+    return each(whole_p, whole_q, data.future, noise)
 
 
 def negative_elbo(terms: Explanation, config: MuLVConfig) -> Float[Array, ""]:
