@@ -65,7 +65,7 @@ def latent_visits(visits: Path, title: str, path: Path) -> Path:
     dots = axes.scatter(x, y, c=age, s=6, cmap="viridis", vmin=0, vmax=1, linewidths=0)
     figure.colorbar(dots, label="when: 0 is the run's beginning, 1 is now")
     # Rings mark what paid best: all of it where rewards are sparse, a twentieth where they are not.
-    best = reward > np.quantile(reward, 0.95)
+    best = (reward >= np.quantile(reward, 0.95)) & (reward > reward.min())
     axes.scatter(
         x[best], y[best], s=28, facecolors="none", edgecolors="C3", linewidths=0.8, label="paid best"
     )
