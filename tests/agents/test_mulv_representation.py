@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mulv.agents.mulv.agent import MuLV
+from mulv.agents.mulv.batches import as_networks_see
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import effective_rank
 from mulv.agents.mulv.representation import Representation, explain, latent_noise, negative_elbo
@@ -213,7 +214,7 @@ def test_changes_are_what_is_explained_when_asked(changes):
     agent = MuLV(replace(SMALL, batch_size=8, predict_changes=changes), SPEC)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
     moments = initial(agent, KEY).obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
-    seen = agent._as_networks_see(initial(agent, KEY)._replace(obs_moments=moments), batch)
+    seen = as_networks_see(agent.config, moments, initial(agent, KEY).reward_moments, batch)
     o_h, obs = np.asarray(batch.x_h.obs[:, -1:]), np.asarray(batch.future.obs)
     if changes:
         root = np.sqrt(np.mean((obs[:, 0] - o_h[:, 0]) ** 2, axis=0))
