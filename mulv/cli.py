@@ -18,7 +18,8 @@ commands:
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
-  theory  check what the paper claims on a small exact POMDP: theory check FILE-or-NAME
+  theory  check what the paper claims on a small exact POMDP: theory check FILE-or-NAME;
+          learn a lock by its Algorithm 1 with exact regret: theory regret lock
 
 mulv COMMAND --help lists a command's options.
 """
@@ -202,29 +203,9 @@ def _envs(arguments: list[str]) -> int:
 
 
 def _theory(arguments: list[str]) -> int:
-    from mulv.core.names import lookup
+    from mulv.theory_command import theory
 
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(
-            "usage: mulv theory check FILE-or-NAME [OPTIONS]\n\nmulv theory check --help lists its options."
-        )
-        return 0 if arguments else 2
-    return lookup("theory command", arguments[0], {"check": _theory_check})(arguments[1:])
-
-
-def _theory_check(arguments: list[str]) -> int:
-    import json
-
-    from mulv.options import parse_theory_check
-    from mulv.tabular.check import check
-    from mulv.tabular.named import find_pomdp
-
-    options = parse_theory_check(arguments)
-    report = check(find_pomdp(options.pomdp), options.L, options.horizon, options.seed)
-    print("\n".join(report.table()))
-    if options.json:
-        print(json.dumps(report.summary()))
-    return 0
+    return theory(arguments)
 
 
 def _kept(keep: tuple[int, ...] | tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mulv.tabular.learner.bonus import elliptical_bonus
@@ -21,8 +22,8 @@ from mulv.tabular.learner.tables import WindowTables
 class Settings(eqx.Module):
     """What both algorithms are given. The numbers are arrays, so that other ones need no compilation."""
 
-    alpha: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)  # 0: no bonus, no penalty
-    regularisation: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)  # λ
+    alpha: Float[Array, ""] | float = eqx.field(converter=np.asarray, default=1.0)  # 0: no bonus, no penalty
+    regularisation: Float[Array, ""] | float = eqx.field(converter=np.asarray, default=1.0)  # λ
     latents: int = eqx.field(static=True, default=3)  # values of z, besides that of unseen pairs
     em_steps: int = eqx.field(static=True, default=10)
 

@@ -10,8 +10,8 @@ CLIP = 2.0
 def elliptical_bonus(
     features: Float[Array, "pair feature"],
     visits: Float[Array, "pair"],
-    alpha: Float[Array, ""],
-    regularisation: Float[Array, ""],
+    alpha: Float[Array, ""] | float,
+    regularisation: Float[Array, ""] | float,
 ) -> Float[Array, "pair"]:
     """b̂ of every pair (x, a), where Σ = Σ φ φᵀ + λI sums over as many pairs as were visited."""
     size = jnp.eye(features.shape[1], dtype=features.dtype)

@@ -22,7 +22,9 @@ class Data(NamedTuple):
     """The datasets, which matter only by how often each of their members occurs."""
 
     visits: Float[Array, "time window act"]  # of (x_h, a_h) in D_h: the covariance is of these
-    counts: Float[Array, "time window act obs"]  # of (x_h, a_h, o_{h+1}) in D_h and D'_h: the model fits these
+    counts: Float[
+        Array, "time window act obs"
+    ]  # of (x_h, a_h, o_{h+1}) in D_h and D'_h: the model fits these
 
 
 def no_data(tables: WindowTables) -> Data:

@@ -38,9 +38,13 @@ class Factors(eqx.Module):
 
 
 def fit(
-    counts: Float[Array, "time window act obs"], possible: Bool[Array, "time obs"], *, latents: int, steps: int
+    counts: Float[Array, "time window act obs"],
+    possible: Bool[Array, "time obs"],
+    *,
+    latents: int,
+    steps: int,
 ) -> LatentModel:
-    """The model of every step by itself after so many EM steps, with the latent of unseen pairs as the last."""
+    """The model of every step by itself, after so many EM steps; the last latent is that of unseen pairs."""
     pairs = counts.reshape(counts.shape[0], -1, counts.shape[3])
     factors = jax.vmap(functools.partial(_fit_step, latents=latents, steps=steps))(pairs, possible)
     return LatentModel(factors.prior.reshape(*counts.shape[:3], latents + 1), factors.emission)
@@ -65,7 +69,9 @@ def _fit_step(
 def em_step(factors: Factors, counts: Float[Array, "pair obs"]) -> Factors:
     """One E-step and one M-step; factors of which the counts say nothing stay as they are."""
     predicted = factors.prior @ factors.emission
-    ratio = counts / jnp.where(counts > 0, predicted, 1.0)  # n / p(o' | x, a), so that n q = p(z) p(o'|z) ratio
+    ratio = counts / jnp.where(
+        counts > 0, predicted, 1.0
+    )  # n / p(o' | x, a), so that n q = p(z) p(o'|z) ratio
     prior = factors.prior * (ratio @ factors.emission.T)
     emission = factors.emission * (factors.prior.T @ ratio)
     return Factors(_normalised(prior, factors.prior), _normalised(emission, factors.emission))
@@ -78,7 +84,7 @@ def log_likelihood(factors: Factors, counts: Float[Array, "pair obs"]) -> Float[
 
 
 def first_guess(counts: Float[Array, "pair obs"], possible: Bool[Array, "obs"], latents: int) -> Factors:
-    """Latents begin as the pairs that show the most different things; a pair with much data counts for more."""
+    """Latents begin as the pairs that show the most different things; those with much data count for more."""
     total = jnp.sum(counts, axis=1)
     frequency = _normalised(counts)
     weight = jnp.sqrt(total)
@@ -99,4 +105,6 @@ def _normalised(
 ) -> Float[Array, "*rows n"]:
     """Each row over its sum; a row of zeros as in `otherwise`, or left alone."""
     total = jnp.sum(weights, axis=-1, keepdims=True)
-    return jnp.where(total > 0, weights / jnp.where(total > 0, total, 1.0), 0.0 if otherwise is None else otherwise)
+    return jnp.where(
+        total > 0, weights / jnp.where(total > 0, total, 1.0), 0.0 if otherwise is None else otherwise
+    )

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.tabular.learner.collect import episodes
@@ -15,7 +16,7 @@ from mulv.tabular.learner.tables import WindowTables
 class QLearning(eqx.Module):
     """What it is given."""
 
-    epsilon: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=0.1)
+    epsilon: Float[Array, ""] | float = eqx.field(converter=np.asarray, default=0.1)
 
 
 class QTable(NamedTuple):

@@ -18,7 +18,7 @@ from mulv.tabular.windows import Histories, decode
 
 
 class WindowTables(eqx.Module):
-    """The true process over histories, and what a learner is told of it: windows, and rewards as in the paper."""
+    """The true process over histories, and what a learner is told: windows, and rewards, as in the paper."""
 
     length: int = eqx.field(static=True)  # L
     discount: float = eqx.field(static=True)
@@ -73,8 +73,8 @@ def window_tables(histories: Histories) -> WindowTables:
         reward[h, : len(layer.windows)] = decoded[h] @ pomdp.reward.T
         if h > 0:
             last = np.array([x[-1] for x in layer.windows])
-            for place, o in enumerate(outcomes[h - 1]):
-                reward[h, real + place] = reward[h, : len(layer.windows)][last == o].mean(axis=0)
+            for place, shown in enumerate(outcomes[h - 1]):
+                reward[h, real + place] = reward[h, : len(layer.windows)][last == shown].mean(axis=0)
         if h + 1 < steps:
             following = layer.next_history[:, :, seen]
             next_history[h, :n, :, : len(seen)] = np.maximum(following, 0)
