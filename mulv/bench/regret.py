@@ -1,6 +1,7 @@
 """`mulv theory regret`: how many episodes a lock takes, with the paper's bonus and without, as it grows."""
 
 import csv
+import dataclasses
 import functools
 import json
 import sys
@@ -58,9 +59,18 @@ def write_regret(
     window = window or L
     pomdps = {H: maker(H=H, L=L, actions=actions) for H in horizons}  # a mistake shows before any is learned
     curves = _learn_all(pomdps, learners, window, episodes, seeds, progress)
-    given = {"pomdp": name, "L": L, "actions": actions, "window": window, "alpha": alpha, "seeds": seeds}
+    config = {
+        "pomdp": name,
+        "H": [*horizons],
+        "L": L,
+        "actions": actions,
+        "window": window,
+        "episodes": episodes,
+        "seeds": seeds,
+        "learners": {each: _settings(learner) for each, learner in learners.items()},
+    }
     record: dict[str, object] = {
-        "config": given,
+        "config": config,
         "curves": summary(curves),
         "commit": commit(),
         "versions": versions(),
@@ -72,6 +82,11 @@ def write_regret(
     figure(curves, shown, folder / "regret.png")
     head = [f"{shown}; episodes to half the optimum, median (least to most)"]
     return Written([*head, *table(curves), f"written to {folder}"], record)
+
+
+def _settings(learner: Method) -> dict[str, float]:
+    fields = dataclasses.fields(learner.settings)
+    return {field.name: np.asarray(getattr(learner.settings, field.name)).item() for field in fields}
 
 
 def _learn_all(
