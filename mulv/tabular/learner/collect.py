@@ -87,3 +87,16 @@ def collect(
         data.visits.at[place].add((since == 0).astype(data.visits.dtype)),
         data.counts.at[(*place, went.outcome)].add(tail.astype(data.counts.dtype)),
     )
+
+
+def record(
+    tables: WindowTables,
+    policy: Int[Array, "time window"],
+    uniform: Bool[Array, "batch time"],
+    key: PRNGKeyArray,
+) -> Data:
+    """An offline dataset: every transition of such `episodes` is in its D_h."""
+    went = episodes(tables, policy, uniform, key)
+    empty = no_data(tables)
+    place = (jnp.broadcast_to(jnp.arange(tables.horizon), uniform.shape), went.window, went.action)
+    return Data(empty.visits.at[place].add(1.0), empty.counts.at[(*place, went.outcome)].add(1.0))

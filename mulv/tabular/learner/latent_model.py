@@ -91,7 +91,7 @@ def first_guess(counts: Float[Array, "pair obs"], possible: Bool[Array, "obs"], 
 
     def choose(distance: Array, _: None) -> tuple[Array, Array]:
         chosen = frequency[jnp.argmax(distance * weight)]
-        return jnp.minimum(distance, jnp.sum(jnp.abs(frequency - chosen), axis=1)), chosen
+        return jnp.minimum(distance, jnp.sum(jnp.abs(frequency - chosen[None]), axis=1)), chosen
 
     # The first is the pair with most data: every distance is still that of two things that share nothing.
     _, anchors = jax.lax.scan(choose, jnp.full(total.shape, 2.0, counts.dtype), length=latents)
