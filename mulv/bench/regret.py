@@ -5,9 +5,9 @@ import dataclasses
 import functools
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import matplotlib
 import numpy as np
@@ -28,7 +28,8 @@ from mulv.tabular.zoo.lock import lock
 
 MAKERS: dict[str, Callable[..., POMDP]] = {"lock": lock}
 POINTS = 60  # rows of a curve in the CSV, closer together at its beginning
-COLOURS = {"bonus": "C0", "no-bonus": "C1", "q-learning": "C2"}
+# Colour, line and size of a triangle: two methods that fail alike lie on each other, and both should show.
+LOOKS = {"bonus": ("C0", "-", 6), "no-bonus": ("C1", "-", 9), "q-learning": ("C2", "--", 4)}
 
 
 class Written(NamedTuple):
@@ -78,10 +79,14 @@ def write_regret(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "regret.json").write_text(json.dumps(record, indent=2) + "\n")
     write_csv(curves, folder / "regret.csv")
-    shown = f"{name}: L = {L}, {actions} actions, windows of {window}, {seeds} seeds"
-    figure(curves, shown, folder / "regret.png")
-    head = [f"{shown}; episodes to half the optimum, median (least to most)"]
+    figure(folder, folder / "regret.png")
+    head = [f"{_title(config)}; episodes to half the optimum, median (least to most)"]
     return Written([*head, *table(curves), f"written to {folder}"], record)
+
+
+def _title(config: Mapping[str, Any]) -> str:
+    sizes = f"L = {config['L']}, {config['actions']} actions, windows of {config['window']}"
+    return f"{config['pomdp']}: {sizes}, {config['seeds']} seeds"
 
 
 def _settings(learner: Method) -> dict[str, float]:
@@ -183,52 +188,58 @@ def _rounds(curve: Curve) -> np.ndarray:
     return np.unique(np.geomspace(1, last, POINTS).round().astype(int)) - 1
 
 
-def figure(curves: list[Curve], title: str, path: Path) -> Path:
-    """Regret of every horizon, and at the end how the episodes until half the optimum grow with it."""
-    horizons = list(dict.fromkeys(curve.horizon for curve in curves))
+def figure(folder: Path, path: Path) -> Path:
+    """Regret of every horizon, and how the episodes until half the optimum grow with it, from written files."""
+    record = json.loads((folder / "regret.json").read_text())
+    with (folder / "regret.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    horizons = record["config"]["H"]
     columns = min(3, len(horizons) + 1) if len(horizons) != 3 else 4
-    rows = -(-(len(horizons) + 1) // columns)
-    size = (3.1 * columns, 2.8 * rows + 0.4)
-    drawing, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    lines = -(-(len(horizons) + 1) // columns)
+    size = (3.1 * columns, 2.8 * lines + 0.4)
+    drawing, grid = plt.subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
     panels = list(grid.flat)
+    for axes, H in zip(panels, horizons, strict=False):
+        _regret_panel(axes, H, [row for row in rows if int(row["H"]) == H])
+    _growth_panel(panels[len(horizons)], record["curves"], horizons)
     for axes in panels:
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=7)
-    for axes, H in zip(panels, horizons, strict=False):
-        _regret_panel(axes, [curve for curve in curves if curve.horizon == H])
-    _growth_panel(panels[len(horizons)], curves, horizons)
+        axes.tick_params(which="both", labelsize=7)
     for axes in panels[len(horizons) + 1 :]:
         axes.set_visible(False)
     panels[0].legend(frameon=False, fontsize=8)
-    drawing.suptitle(title, fontsize=10)
+    drawing.suptitle(_title(record["config"]), fontsize=10)
     drawing.savefig(path, dpi=120)
     plt.close(drawing)
     return path
 
 
-def _regret_panel(axes: Axes, curves: list[Curve]) -> None:
-    for curve in curves:
-        k, colour = _rounds(curve), COLOURS[curve.method]
-        shown = curve.regret[:, k]
-        axes.fill_between(k + 1, shown.min(axis=0), shown.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-        axes.plot(k + 1, shown.mean(axis=0), color=colour, linewidth=1.6, label=curve.method)
+def _regret_panel(axes: Axes, H: int, rows: list[dict[str, str]]) -> None:
+    for method, (colour, line, _) in LOOKS.items():
+        own = [row for row in rows if row["method"] == method]
+        k, mean, low, high = (
+            [float(row[column]) for row in own]
+            for column in ("round", "regret_mean", "regret_min", "regret_max")
+        )
+        axes.fill_between(k, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(k, mean, line, color=colour, linewidth=1.6, label=method)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_title(f"H = {curves[0].horizon}: regret", fontsize=9)
+    axes.set_title(f"H = {H}: regret", fontsize=9)
     axes.set_xlabel("round k, of H episodes", fontsize=8)
 
 
-def _growth_panel(axes: Axes, curves: list[Curve], horizons: list[int]) -> None:
-    """Medians; a triangle is a method that most seeds of did not get there within its episodes."""
-    for method in dict.fromkeys(curve.method for curve in curves):
-        own = [curve for curve in curves if curve.method == method]
-        middle = np.array([np.median(curve.episodes_to()) for curve in own])
-        limit = np.array([curve.values.shape[1] * curve.horizon for curve in own])
-        done = np.isfinite(middle)
-        at = np.array(horizons)
-        axes.plot(at[done], middle[done], "o-", color=COLOURS[method], markersize=4, linewidth=1.4)
-        axes.plot(at[~done], limit[~done], "^", color=COLOURS[method], markersize=5, alpha=0.7)
+def _growth_panel(axes: Axes, curves: list[dict[str, Any]], horizons: list[int]) -> None:
+    """Medians; a triangle is where most seeds of a method did not get there within its episodes."""
+    for method, (colour, line, width) in LOOKS.items():
+        own = [curve for curve in curves if curve["method"] == method]
+        needed = [[np.inf if n is None else n for n in curve["episodes_to_half"]] for curve in own]
+        middle = np.array([np.median(each) for each in needed])
+        limit = np.array([curve["episodes"] for curve in own])
+        at, done = np.array([curve["H"] for curve in own]), np.isfinite(middle)
+        axes.plot(at[done], middle[done], f"o{line}", color=colour, markersize=4, linewidth=1.4)
+        axes.plot(at[~done], limit[~done], "^", color=colour, markersize=width)
     axes.set_yscale("log")
     axes.set_xticks(horizons)
     axes.set_title("episodes to half the optimum", fontsize=9)
