@@ -189,7 +189,7 @@ def _rounds(curve: Curve) -> np.ndarray:
 
 
 def figure(folder: Path, path: Path) -> Path:
-    """Regret of every horizon, and how the episodes until half the optimum grow with it, from written files."""
+    """Regret of every horizon, and how the episodes to half the optimum grow with it, from written files."""
     record = json.loads((folder / "regret.json").read_text())
     with (folder / "regret.csv").open() as file:
         rows = list(csv.DictReader(file))
