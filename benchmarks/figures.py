@@ -9,6 +9,7 @@ from PIL import Image
 from summary import lines
 
 from mulv.bench.curves import compare
+from mulv.bench.regret import figure
 from mulv.bench.report import write_report
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +36,7 @@ def main() -> None:
     title = "Pendulum-P: its speed is hidden, a window of four observations shows it"
     print(compare(lines("pendulum-memory"), title, images / "pendulum-memory.png"))
     print(compare(lines("first-steps"), "HalfCheetah-P from positions alone", images / "first-steps.png"))
+    print(figure(ROOT / "results" / "theory", images / "theory-regret.png"))
     if shutil.which("chromium"):
         print(picture_of_report(images / "report.png"))
 

@@ -18,7 +18,8 @@ commands:
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
-  theory  of a known POMDP: theory check FILE-or-NAME tries the paper's claims, theory solve plans
+  theory  of a known POMDP: theory check FILE-or-NAME tries the paper's claims, theory solve plans,
+          theory regret lock learns it by Algorithm 1 with exact regret
 
 mulv COMMAND --help lists a command's options.
 """

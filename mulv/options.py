@@ -149,6 +149,42 @@ def parse_theory_solve(arguments: Sequence[str]) -> TheorySolveOptions:
     return tyro.cli(TheorySolveOptions, args=list(arguments), prog="mulv theory solve")
 
 
+@dataclass(frozen=True)
+class TheoryRegretOptions:
+    """How many episodes a lock takes as it grows: Algorithm 1, the same without its bonus, and Q-learning.
+
+    Regret is exact: after every round of H episodes the policy is evaluated by dynamic programming.
+    """
+
+    pomdp: tyro.conf.Positional[str]
+    """lock: the combination lock that takes a memory of L."""
+    H: tuple[int, ...] = (10, 20, 40)
+    """Decisions in an episode; one lock for each."""
+    L: int = 3
+    """The lock's L: observations that tell its state."""
+    actions: int = 4
+    """Digits of the lock; a uniform policy opens it once in actions^(H-1) episodes."""
+    window: int | None = None
+    """Observations the learners see; L unless told. Fewer cannot open it."""
+    episodes: int = 20_000
+    """Episodes of each learner, in rounds of H."""
+    seeds: int = 10
+    """Seeds, learned side by side."""
+    alpha: float = 0.1
+    """The bonus is min(alpha |p(.|x,a)|, 2), in the norm of the inverse covariance."""
+    out: Path = Path("runs/theory-regret")
+    """Where regret.csv, regret.json and regret.png are written."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+def parse_theory_regret(arguments: Sequence[str]) -> TheoryRegretOptions:
+    """`mulv theory regret`'s options."""
+    return tyro.cli(TheoryRegretOptions, args=list(arguments), prog="mulv theory regret")
+
+
 def parse_compare(arguments: Sequence[str]) -> CompareOptions:
     """`mulv compare`'s options."""
     return tyro.cli(CompareOptions, args=list(arguments), prog="mulv compare")

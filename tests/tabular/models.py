@@ -104,3 +104,24 @@ def noisy_cause(seed: int, values: int = 2, observations: int = 3, actions: int 
         start=rng.dirichlet(np.ones(observations * values)),
         discount=0.9,
     )
+
+
+def tempting_trap() -> POMDP:
+    """Every action but one pays a little more, and is the last that pays anything.
+
+    A bit is shown at even steps and hidden at odd ones, after which a new one is drawn: windows of two decode
+    it. The action that equals the bit pays 0.5 and goes on; the other pays 0.6 and leads into a trap.
+    """
+    trap = 4  # after (shown, bit) and (hidden, bit)
+    transition = np.zeros((2, 5, 5))
+    transition[:, trap, trap] = 1
+    for a, bit in product(range(2), range(2)):
+        if a == bit:
+            transition[a, bit, 2 + bit] = 1
+            transition[a, 2 + bit, :2] = 0.5
+        else:
+            transition[a, [bit, 2 + bit], trap] = 1
+    emission = np.eye(4)[[0, 1, 2, 2, 3]]
+    pays = [[0.5 if bit == a else 0.6 for bit in (0, 1, 0, 1)] + [0.0] for a in range(2)]
+    start = np.array([0.5, 0.5, 0, 0, 0])
+    return POMDP(tuple(transition), (emission,) * 2, np.array(pays), start, 1.0, emission)
