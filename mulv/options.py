@@ -105,8 +105,7 @@ class BenchOptions:
     threads: int = 1
     """Cores of one run. Its numbers depend on it, in their last bits."""
     vmap_seeds: AtMost = 1
-    """Train all seeds of a method on a task in one process, or N of them, by one vmapped update. It pays on
-    an accelerator, hardly on a CPU; numbers depend on it, in their last bits."""
+    """Train so many seeds of a method on a task in one process, by one vmap; without N, all of them."""
     gpus: float = 0.0
     """GPUs of one run, with --ray."""
     retries: int = 2

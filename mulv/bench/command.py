@@ -90,8 +90,8 @@ def bench(
         pool = LocalPool(runs, slots=slots, threads=threads, keep_replay=keep_replay)
     groups = grouped(missing, vmap_seeds or len(missing))
     together = max(map(len, groups))
-    each = f" of up to {together} seeds" if together > 1 else ""
-    print(f"results    {out / suite.name}, {pool.slots} runs{each} side by side", flush=True)
+    units = f"groups of up to {together} seeds" if together > 1 else "runs"
+    print(f"results    {out / suite.name}, {pool.slots} {units} side by side", flush=True)
     board = Board(missing, len(done), pool.slots, together)
     with Interrupts() as interrupts:
         tally = run_sweep(groups, out, pool, board, retries=retries, interrupts=interrupts)

@@ -103,6 +103,13 @@ def test_a_failed_member_is_tried_again_alone(tmp_path: Path) -> None:
     assert (tally.done, tally.failed) == (2, [second])
 
 
+def test_the_time_left_allows_for_runs_that_share_a_core(tmp_path: Path) -> None:
+    jobs = read_suite(write_suite(tmp_path, methods={"sac": SAC}, seeds=4)).jobs()
+    alone, together = (Board(jobs, 0, 1, number, stream=io.StringIO()) for number in (1, 2))
+    assert together.seconds_left == pytest.approx(alone.seconds_left)
+    assert Board(jobs, 0, 2, 1, stream=io.StringIO()).seconds_left == pytest.approx(alone.seconds_left / 2)
+
+
 def test_every_run_of_a_process_that_dies_has_failed(tmp_path: Path) -> None:
     jobs = read_suite(write_suite(tmp_path, methods={"sac": SAC})).jobs()
     child = Child([job.to_json() for job in jobs], tmp_path, threads=1)

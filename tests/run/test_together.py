@@ -158,6 +158,15 @@ def test_who_is_left_alone_is_a_single_run_bit_for_bit(alone: list[Path], tmp_pa
     assert fingerprint(tmp_path / "0") == fingerprint(alone[0])
 
 
+def test_what_fails_for_all_is_said_of_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*arguments: Any) -> Any:
+        raise RuntimeError("RESOURCE_EXHAUSTED")
+
+    monkeypatch.setattr(compiled, "update_together", no_memory)
+    ends = outcomes(train_together([Member(config(seed), tmp_path / str(seed)) for seed in range(2)]))
+    assert [str(ends[seed]) for seed in range(2)] == ["RESOURCE_EXHAUSTED"] * 2
+
+
 class SignalAt:
     """Asks this process to end when a run comes to a step."""
 
