@@ -37,6 +37,7 @@ bench-speed: $(PEERS)
 	$(BIN)/python benchmarks/belief.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/vmap_seeds.py
 
 LEARNING := pendulum-memory first-steps positions-30k ablations-20k
 bench-learning: $(INSTALLED)

@@ -3,10 +3,10 @@
     python benchmarks/vmap_seeds.py                       SAC-MLP and µLV-Rep, 2 and 4 seeds
     python benchmarks/vmap_seeds.py sac --turns 1         only to see that it works
 
-On one core, as a process of a sweep is, on random batches of HalfCheetah-P's shapes with default options. Turn by
-turn, and by the process's CPU time, so that it may be measured on a machine that is busy with other things; each
-figure is the median over turns of a ratio within a turn. Writes results/speed/vmap_seeds.json and prints the
-figures as one JSON object, its last line.
+On one core, as a process of a sweep is, on random batches of HalfCheetah-P's shapes with default options.
+Measured turn by turn; each figure is the median over turns of a ratio within a turn. Time is the CPU time of
+the process, so that the machine may be busy with other things. Writes results/speed/vmap_seeds.json and
+prints the figures as one JSON object, its last line.
 """
 
 import argparse

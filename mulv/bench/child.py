@@ -117,16 +117,18 @@ def run_all(runs: Sequence[JobRun]) -> None:
     """Train from the start, or from the last checkpoint, or not at all where a run is already finished."""
     from mulv.run.together import train_together
 
+    left = []
     for run in runs:
         if run.finished:
             run.report()
-    left = [run for run in runs if not run.finished]
+        else:
+            left.append(run)
     while left:
         members = {run.member(): run for run in left}
         left = []
         try:
             for member, end in train_together(list(members), save_on_signal=False):
-                run = members.pop(member)
+                run = members[member]
                 if isinstance(end, CheckpointError):
                     print(f"mulv: {end}; the run starts again", file=sys.stderr)
                     shutil.rmtree(run.path)
@@ -135,6 +137,7 @@ def run_all(runs: Sequence[JobRun]) -> None:
                     run.reporter.failed(end)
                 else:
                     run.report()
+                del members[member]
         except Exception as error:
             for run in members.values():
                 run.reporter.failed(error)
