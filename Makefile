@@ -38,6 +38,7 @@ bench-speed: $(PEERS)
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/vmap_seeds.py
 
 LEARNING := pendulum-memory first-steps positions-30k ablations-20k
 bench-learning: $(INSTALLED)

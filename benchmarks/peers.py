@@ -34,12 +34,12 @@ def time_mulv(steps: int, every: int) -> float:
     marks: list[float] = []
 
     class Watched(Trainer):
-        def learn(self) -> None:
-            super().learn()
+        def collect(self) -> None:
+            super().collect()
             if self.counters.env_steps in (WARM_UP + LEAD, WARM_UP + LEAD + steps):
                 marks.append(time.perf_counter())
 
-    import mulv.run.train as module
+    import mulv.run.opened as module
 
     module.Trainer = Watched  # type: ignore[misc]
     config = RunConfig(

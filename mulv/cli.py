@@ -173,6 +173,7 @@ def _bench(arguments: list[str]) -> int:
         options.out,
         workers=options.workers,
         threads=options.threads,
+        vmap_seeds=options.vmap_seeds,
         gpus=options.gpus,
         retries=options.retries,
         ray=options.ray,

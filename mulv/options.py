@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from tyro.constructors import PrimitiveConstructorSpec
 
 from mulv.agents import preset
 from mulv.core.errors import MulvError
@@ -62,6 +63,25 @@ class ReportOptions:
     """The page."""
 
 
+def _at_most(given: list[str]) -> int | None:
+    """A number, or none of them for no bound."""
+    if len(given) > 1:
+        raise ValueError(f"one number at most, not {' '.join(given)}")
+    return int(given[0]) if given else None
+
+
+AtMost = Annotated[
+    int | None,
+    PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[N]",
+        instance_from_str=_at_most,
+        is_instance=lambda value: value is None or isinstance(value, int),
+        str_from_instance=lambda value: [] if value is None else [str(value)],
+    ),
+]
+
+
 @dataclass(frozen=True)
 class BenchOptions:
     """Run what of a suite is not in the store yet: every method on every task with every seed."""
@@ -84,6 +104,8 @@ class BenchOptions:
     """Runs side by side. Default: as many as fit the cores; with --ray, the cluster."""
     threads: int = 1
     """Cores of one run. Its numbers depend on it, in their last bits."""
+    vmap_seeds: AtMost = 1
+    """Train so many seeds of a method on a task in one process, by one vmap; without N, all of them."""
     gpus: float = 0.0
     """GPUs of one run, with --ray."""
     retries: int = 2

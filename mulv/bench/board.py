@@ -51,14 +51,19 @@ class Pace:
 
 
 class Board:
-    """The sweep so far. `before` counts runs that were finished when it began."""
+    """The sweep so far. `before` counts runs that were finished when it began.
 
-    def __init__(self, jobs: list[Job], before: int, slots: int, stream: IO[str] | None = None):
+    There are so many `slots` at once, each with so many runs `together` that share its speed.
+    """
+
+    def __init__(
+        self, jobs: list[Job], before: int, slots: int, together: int = 1, stream: IO[str] | None = None
+    ):
         self._out = stream or sys.stderr
         self._live = self._out.isatty()
         self._width = max((len(str(job)) for job in jobs), default=0)
         self._open, self._total, self._ended = dict.fromkeys(jobs), len(jobs) + before, before
-        self._slots, self._failures = slots, 0
+        self._slots, self._together, self._failures = slots, together, 0
         self._paces: dict[Job, Pace] = {}
         self._rates: dict[str, float] = {}  # by method, as seen last
         self._drawn, self._next = 0, time.monotonic() + (0.0 if self._live else LINES_SECONDS)
@@ -119,10 +124,10 @@ class Board:
         """By the rates seen so far, or by estimates where a method has not run yet."""
         work = sum(
             (job.steps - (self._paces[job].steps if job in self._paces else 0))
-            / self._rates.get(job.method, ESTIMATED_RATE[job.config.algo])
+            / self._rates.get(job.method, ESTIMATED_RATE[job.config.algo] / self._together)
             for job in self._open
         )
-        return work / max(1, min(self._slots, len(self._open)))
+        return work / max(1, min(self._slots * self._together, len(self._open)))
 
     def _end(self, job: Job, what: str, said: str) -> None:
         self._paces.pop(job, None)

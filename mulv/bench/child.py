@@ -1,9 +1,10 @@
-"""One run of a sweep, in a process of its own: python -m mulv.bench.child
+"""Runs of a sweep in a process of their own, mostly one: python -m mulv.bench.child
 
 It reads a request from stdin, a line of JSON, and writes what happens to stdout, a line of JSON each:
-    {"steps": 1500, "from": 0, "return": -310.5}  how far it is, from where this process took it up
-    {"result": {…}, "directory": "…"}             the result line; the last message
+    {"steps": 1500, "from": 0, "return": -310.5}  how far a run is, from where this process took it up
+    {"result": {…}, "directory": "…"}             the result line; the run's last message
     {"error": "…", "traceback": "…"}              what went wrong instead; "busy" where another runs it
+each with "job", its number in the request. Several jobs differ in nothing but the seed, and train together.
 When stdin ends, whoever started it is gone, and it stops at once: a later sweep takes the run up at its last
 checkpoint, which lies at an episode's end, so that it equals a run that was never stopped.
 """
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -25,19 +27,16 @@ from mulv.core.errors import BusyError, CheckpointError, MulvError
 if TYPE_CHECKING:
     from mulv.bench.suite import Job
     from mulv.run.evaluation import Evaluation
+    from mulv.run.together import Member
 
 REPORT_SECONDS = 1.0
 
 
 class Reporter:
-    """Tells the sweep how far the run is, now and then."""
+    """Tells the sweep how far a run is, now and then, and what it came to."""
 
-    def __init__(self, messages: IO[str]):
-        self._messages, self._start, self._next = messages, 0, 0.0
-
-    def send(self, **message: Any) -> None:
-        self._messages.write(json.dumps(message) + "\n")
-        self._messages.flush()
+    def __init__(self, messages: IO[str], number: int):
+        self._messages, self._number, self._start, self._next = messages, number, 0, 0.0
 
     def begin(self, env_steps: int) -> None:
         self._start = env_steps
@@ -46,7 +45,7 @@ class Reporter:
     def step(self, env_steps: int, last_return: float | None) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_SECONDS
-            self.send(**{"steps": env_steps, "from": self._start, "return": last_return})
+            self._send(**{"steps": env_steps, "from": self._start, "return": last_return})
 
     def evaluated(self, evaluation: "Evaluation") -> None:
         """Nothing to tell: evaluations come with the result."""
@@ -54,37 +53,94 @@ class Reporter:
     def close(self) -> None:
         """The result or the error follows."""
 
+    def finished(self, result: dict[str, Any], directory: Path) -> None:
+        self._send(result=result, directory=str(directory))
 
-def run_job(job: "Job", runs: Path, reporter: Reporter) -> tuple[dict[str, Any], Path]:
-    """Train from the start, or from the last checkpoint, or not at all where the run is already finished."""
-    from mulv.run import checkpoint
-    from mulv.run.directory import RunDirectory, code_version
-    from mulv.run.train import train
+    def failed(self, error: Exception) -> None:
+        if isinstance(error, BusyError):
+            self._send(busy=True, error=str(error), traceback="")
+        else:
+            said = str(error) if isinstance(error, MulvError) else f"{type(error).__name__}: {error}"
+            self._send(error=said, traceback="".join(traceback.format_exception(error)))
 
-    name = f"seed-{job.config.seed}-{job.key[:8]}-{code_version()[:8]}"
-    path = runs / job.method.replace("/", "-") / job.config.task.replace("/", "-") / name
-    finished = path / "result.json"
-    saved = checkpoint.saved_steps(path / "checkpoints")
-    reporter.begin(saved[-1] if saved else 0)
-    if not finished.exists():
-        resume = RunDirectory(path).config_file.exists()
+    def _send(self, **message: Any) -> None:
+        self._messages.write(json.dumps({"job": self._number, **message}) + "\n")
+        self._messages.flush()
+
+
+class JobRun:
+    """A job on its way: where its run is, and who is told of it."""
+
+    def __init__(self, job: "Job", runs: Path, reporter: Reporter):
+        from mulv.run import checkpoint
+        from mulv.run.directory import code_version
+
+        self.job, self.reporter = job, reporter
+        name = f"seed-{job.config.seed}-{job.key[:8]}-{code_version()[:8]}"
+        self.path = runs / job.method.replace("/", "-") / job.config.task.replace("/", "-") / name
+        saved = checkpoint.saved_steps(self.path / "checkpoints")
+        reporter.begin(saved[-1] if saved else 0)
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "result.json").exists()
+
+    def member(self) -> "Member":
+        from mulv.run.directory import RunDirectory
+        from mulv.run.together import Member
+
+        resume = RunDirectory(self.path).config_file.exists()
+        return Member(self.job.config, self.path, resume, self.reporter)
+
+    def report(self) -> None:
+        """Send the result line of the finished run."""
+        from mulv.run import checkpoint
+        from mulv.run.directory import code_version
+
         try:
-            train(job.config, path, resume=resume, progress=reporter, save_on_signal=False)
-        except CheckpointError as error:
-            print(f"mulv: {error}; the run starts again", file=sys.stderr)
-            shutil.rmtree(path)
-            train(job.config, path, progress=reporter, save_on_signal=False)
-    last = path / "checkpoints" / f"{checkpoint.saved_steps(path / 'checkpoints')[-1]:010d}"
-    more = {
-        "suite": job.suite,
-        "method": job.method,
-        "code": code_version(),
-        "threads": _threads(),
-        "state_sha256": (last / "SHA256SUMS")
-        .read_text()
-        .split()[0],  # of the agent's arrays: equal bit for bit
-    }
-    return json.loads(finished.read_text()) | more, path
+            last = checkpoint.saved_steps(self.path / "checkpoints")[-1]
+            sums = (self.path / "checkpoints" / f"{last:010d}" / "SHA256SUMS").read_text()
+            more = {
+                "suite": self.job.suite,
+                "method": self.job.method,
+                "code": code_version(),
+                "threads": _threads(),
+                "state_sha256": sums.split()[0],  # of the agent's arrays: equal bit for bit
+            }
+            result = json.loads((self.path / "result.json").read_text()) | more
+            self.reporter.finished(result, self.path)
+        except Exception as error:
+            self.reporter.failed(error)
+
+
+def run_all(runs: Sequence[JobRun]) -> None:
+    """Train from the start, or from the last checkpoint, or not at all where a run is already finished."""
+    from mulv.run.together import train_together
+
+    left = []
+    for run in runs:
+        if run.finished:
+            run.report()
+        else:
+            left.append(run)
+    while left:
+        members = {run.member(): run for run in left}
+        left = []
+        try:
+            for member, end in train_together(list(members), save_on_signal=False):
+                run = members[member]
+                if isinstance(end, CheckpointError):
+                    print(f"mulv: {end}; the run starts again", file=sys.stderr)
+                    shutil.rmtree(run.path)
+                    left.append(run)
+                elif isinstance(end, Exception):
+                    run.reporter.failed(end)
+                else:
+                    run.report()
+                del members[member]
+        except Exception as error:
+            for run in members.values():
+                run.reporter.failed(error)
 
 
 def main() -> None:
@@ -92,8 +148,8 @@ def main() -> None:
     faulthandler.enable()
     messages = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is no message
-    reporter = Reporter(messages)
     request = json.loads(sys.stdin.buffer.readline())
+    reporters = [Reporter(messages, number) for number in range(len(request["jobs"]))]
     threading.Thread(target=_end_with_parent, daemon=True).start()
     pin_to_free_cores(request["threads"])
     try:
@@ -102,13 +158,13 @@ def main() -> None:
         from mulv.run.runtime import use_compilation_cache
 
         use_compilation_cache()
-        result, path = run_job(Job.from_json(request["job"]), Path(request["runs"]), reporter)
-        reporter.send(result=result, directory=str(path))
-    except BusyError as error:
-        reporter.send(busy=True, error=str(error), traceback="")
+        jobs = map(Job.from_json, request["jobs"])
+        runs = [JobRun(job, Path(request["runs"]), r) for job, r in zip(jobs, reporters, strict=True)]
     except Exception as error:
-        said = str(error) if isinstance(error, MulvError) else f"{type(error).__name__}: {error}"
-        reporter.send(error=said, traceback=traceback.format_exc())
+        for reporter in reporters:
+            reporter.failed(error)
+    else:
+        run_all(runs)
 
 
 def _end_with_parent() -> None:

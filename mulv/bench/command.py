@@ -12,7 +12,7 @@ from mulv.bench.pool import LocalPool, Pool
 from mulv.bench.ray_pool import RayPool
 from mulv.bench.suite import Job, Suite
 from mulv.bench.suites import SUITES
-from mulv.bench.sweep import Tally, failures_file, finished, run_sweep
+from mulv.bench.sweep import Tally, failures_file, finished, grouped, run_sweep
 from mulv.core.errors import MulvError
 from mulv.run.directory import code_version
 from mulv.run.interrupts import Interrupts
@@ -47,6 +47,7 @@ def bench(
     *,
     workers: int | None = None,
     threads: int = 1,
+    vmap_seeds: int | None = 1,
     gpus: float = 0.0,
     retries: int = 2,
     ray: str | None = None,
@@ -55,9 +56,14 @@ def bench(
     dry_run: bool = False,
     again: Sequence[str] = (),
 ) -> int:
-    """Run what of a suite is missing in the store `out`. `again` are the arguments to go on with."""
+    """Run what of a suite is missing in the store `out`. `again` are the arguments to go on with.
+
+    `vmap_seeds` is how many seeds train in one process at most; None is all.
+    """
     if threads < 1 or retries < 0 or gpus < 0 or (workers is not None and workers < 1):
         raise MulvError("--workers and --threads must be at least 1, --retries and --gpus not negative")
+    if vmap_seeds is not None and vmap_seeds < 1:
+        raise MulvError("--vmap-seeds must be at least 1; without a number it is all seeds")
     if gpus and ray is None:
         raise MulvError("--gpus is what a run asks of a cluster; it goes with --ray")
     jobs = suite.jobs()
@@ -82,10 +88,13 @@ def bench(
     else:
         slots = workers or max(1, available_cores() // threads)
         pool = LocalPool(runs, slots=slots, threads=threads, keep_replay=keep_replay)
-    print(f"results    {out / suite.name}, {pool.slots} runs side by side", flush=True)
-    board = Board(missing, len(done), pool.slots)
+    groups = grouped(missing, vmap_seeds or len(missing))
+    together = max(map(len, groups))
+    units = f"groups of up to {together} seeds" if together > 1 else "runs"
+    print(f"results    {out / suite.name}, {pool.slots} {units} side by side", flush=True)
+    board = Board(missing, len(done), pool.slots, together)
     with Interrupts() as interrupts:
-        tally = run_sweep(missing, out, pool, board, retries=retries, interrupts=interrupts)
+        tally = run_sweep(groups, out, pool, board, retries=retries, interrupts=interrupts)
     return _conclude(tally, out, suite.name, again)
 
 

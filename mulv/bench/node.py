@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +28,33 @@ class News:
         return latest
 
 
-def run_on_node(key: str, job: dict[str, Any], sweep: str, threads: int, news: Any) -> Message:
-    """One run, on whatever node this is. A task that follows a killed one resumes what it finds there."""
+def run_on_node(
+    jobs: Mapping[str, dict[str, Any]], sweep: str, threads: int, news: Any
+) -> dict[str, Message]:
+    """Runs in one process, on whatever node this is; jobs and what they came to are named by their keys.
+
+    A task that follows a killed one resumes what it finds there.
+    """
     runs = Path(tempfile.gettempdir()) / f"mulv-runs-{os.getuid()}" / sweep
     give_up = time.monotonic() + BUSY_SECONDS
+    answers: dict[str, Message] = {}
+    left = list(jobs)
     while True:
-        child = Child(job, runs, threads)
-        last: Message = {"steps": 0}
-        while "steps" in last:
-            for last in child.read():
-                if "steps" in last:
-                    news.tell.remote(key, last)
-        if not last.get("busy") or time.monotonic() > give_up:
+        child = Child([jobs[key] for key in left], runs, threads)
+        while not child.ended:
+            for number, message in child.read():
+                if "steps" in message:
+                    news.tell.remote(left[number], message)
+                else:
+                    answers[left[number]] = message
+        left = [key for key, message in answers.items() if message.get("busy")]
+        if not left or time.monotonic() > give_up:
             break
         time.sleep(1.0)
-    if "result" in last:
-        _remove(Path(last["directory"]), runs)
-    return {**last, "busy": False}
+    for message in answers.values():
+        if "result" in message:
+            _remove(Path(message["directory"]), runs)
+    return {key: {**message, "busy": False} for key, message in answers.items()}
 
 
 def _remove(directory: Path, root: Path) -> None:

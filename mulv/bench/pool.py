@@ -2,6 +2,7 @@
 
 import selectors
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -19,13 +20,13 @@ class Event(NamedTuple):
 class Pool(Protocol):
     """Runs side by side, on this machine or on others."""
 
-    slots: int  # how many at once
+    slots: int  # how many processes at once
 
-    def start(self, job: Job) -> None:
-        """Begin a run, or take it up."""
+    def start(self, jobs: Sequence[Job]) -> None:
+        """Begin runs or take them up, in one process; several differ in nothing but the seed."""
 
     def free(self) -> bool:
-        """Whether another run may start."""
+        """Whether another process may start."""
 
     def events(self, seconds: float) -> list[Event]:
         """What happened; waits so long at most for something to happen."""
@@ -38,16 +39,16 @@ class Pool(Protocol):
 
 
 class LocalPool:
-    """A process a run, on this machine."""
+    """Processes on this machine."""
 
     def __init__(self, runs: Path, *, slots: int, threads: int = 1, keep_replay: bool = False):
         self.slots = slots
         self._runs, self._threads, self._keep_replay = runs, threads, keep_replay
         self._selector = selectors.DefaultSelector()
 
-    def start(self, job: Job) -> None:
-        child = Child(job.to_json(), self._runs, self._threads)
-        self._selector.register(child, selectors.EVENT_READ, job)
+    def start(self, jobs: Sequence[Job]) -> None:
+        child = Child([job.to_json() for job in jobs], self._runs, self._threads)
+        self._selector.register(child, selectors.EVENT_READ, jobs)
 
     def free(self) -> bool:
         return len(self._selector.get_map()) < self.slots
@@ -57,10 +58,9 @@ class LocalPool:
         for key, _ in self._selector.select(seconds):
             child: Child = key.fileobj  # type: ignore[assignment]
             descriptor = child.fileno()
-            for message in child.read():
-                events.append(Event(key.data, message))
-                if "steps" not in message:
-                    self._selector.unregister(descriptor)
+            events += [Event(key.data[number], message) for number, message in child.read()]
+            if child.ended:
+                self._selector.unregister(descriptor)
         return events
 
     def settled(self, message: Message) -> None:

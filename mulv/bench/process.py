@@ -1,4 +1,4 @@
-"""The sweep's side of a run: starts `child.py`, hears its messages, ends it."""
+"""The sweep's side of a process with runs in it: starts `child.py`, hears its messages, ends it."""
 
 import contextlib
 import json
@@ -7,18 +7,19 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 Message = dict[str, Any]
 
-ENOUGH = 4000  # characters of what a crashed run said last
+ENOUGH = 4000  # characters of what a crashed process said last
 
 
 class Child:
-    """A run in a process of its own, which ends when this one does."""
+    """Runs in a process of their own, which ends when this one does; mostly it is one run."""
 
-    def __init__(self, job: dict[str, Any], runs: Path, threads: int):
+    def __init__(self, jobs: Sequence[dict[str, Any]], runs: Path, threads: int):
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the process
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mulv.bench.child"],
@@ -32,8 +33,10 @@ class Child:
         assert self._process.stdout is not None
         self._output = self._process.stdout
         self._rest = b""
-        self._last: Message | None = None
-        request = {"job": job, "runs": str(runs.absolute()), "threads": threads}
+        self._unanswered = set(range(len(jobs)))
+        self._last: tuple[int, Message] | None = None
+        self.ended = False
+        request = {"jobs": [*jobs], "runs": str(runs.absolute()), "threads": threads}
         with contextlib.suppress(BrokenPipeError):  # it has died already, which `read` will tell
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
@@ -46,15 +49,24 @@ class Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def read(self) -> list[Message]:
-        """What came in since, waiting for it; the last message has a result or an error."""
+    def read(self) -> list[tuple[int, Message]]:
+        """What came in since, waiting for it, each with the number of its job.
+
+        A job's last message has a result or an error; the very last is held back until the process is gone.
+        """
         chunk = os.read(self.fileno(), 1 << 16)
         if not chunk:
-            return [self._ended()]
+            return self._answers_at_the_end()
         *lines, self._rest = (self._rest + chunk).split(b"\n")
-        messages = [json.loads(line) for line in lines]
-        if messages and "steps" not in messages[-1]:
-            self._last = messages.pop()  # said once the process is gone and the run's directory free again
+        messages = []
+        for message in map(json.loads, lines):
+            number = message.pop("job")
+            if "steps" not in message:
+                self._unanswered.remove(number)
+                if not self._unanswered:
+                    self._last = number, message
+                    continue
+            messages.append((number, message))
         return messages
 
     def kill(self) -> None:
@@ -63,12 +75,13 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._close()
 
-    def _ended(self) -> Message:
-        code = self._close()
+    def _answers_at_the_end(self) -> list[tuple[int, Message]]:
+        code, self.ended = self._close(), True
         if self._last is not None:
-            return self._last
+            return [self._last]
         how = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return {"error": f"the process of the run ended without an answer ({how})", "traceback": self._tail}
+        error = f"the process of the run ended without an answer ({how})"
+        return [(number, {"error": error, "traceback": self._tail}) for number in sorted(self._unanswered)]
 
     def _close(self) -> int:
         for pipe in (self._process.stdin, self._process.stdout):

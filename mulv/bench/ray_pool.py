@@ -1,4 +1,4 @@
-"""The same sweep on a Ray cluster: a run is a task, and its result comes back as Ray's object.
+"""The same sweep on a Ray cluster: a process is a task, and results come back as Ray's objects.
 
 On its node a task starts the very process that a local pool would (`child.py`). Nothing is shared but Ray:
 run directories lie on the node's own disk and go when the result does.
@@ -11,6 +11,7 @@ import os
 import platform
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,12 @@ class RayPool:
         # A lost task counts as a failed attempt, which the sweep retries as it does any other.
         self._task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(run_on_node)
         self._news: Any = ray.remote(num_cpus=0, max_restarts=-1)(News).remote()
-        self._jobs: dict[Any, Job] = {}
+        self._jobs: dict[Any, Sequence[Job]] = {}
         self._ask_at = 0.0
 
-    def start(self, job: Job) -> None:
-        reference = self._task.remote(job.key, job.to_json(), self._sweep, self._threads, self._news)
-        self._jobs[reference] = job
+    def start(self, jobs: Sequence[Job]) -> None:
+        by_key = {job.key: job.to_json() for job in jobs}
+        self._jobs[self._task.remote(by_key, self._sweep, self._threads, self._news)] = jobs
 
     def free(self) -> bool:
         """Ray queues what does not fit, and may grow the cluster for it."""
@@ -65,12 +66,14 @@ class RayPool:
         ready, _ = self._ray.wait(list(self._jobs), num_returns=1, timeout=seconds)
         events = self._progress()
         for reference in ready:
+            jobs = self._jobs.pop(reference)
             try:
-                message = self._ray.get(reference)
+                answers = self._ray.get(reference)
             except self._ray.exceptions.RayError as error:  # the worker or its node is gone
                 first = (str(error).splitlines() or [""])[0]
-                message = {"error": f"{type(error).__name__}: {first}", "traceback": str(error)}
-            events.append(Event(self._jobs.pop(reference), message))
+                lost = {"error": f"{type(error).__name__}: {first}", "traceback": str(error)}
+                answers = {job.key: lost for job in jobs}
+            events += [Event(job, answers[job.key]) for job in jobs]
         return events
 
     def settled(self, message: Message) -> None:
@@ -88,7 +91,7 @@ class RayPool:
             latest: dict[str, Message] = self._ray.get(self._news.read.remote(), timeout=NEWS_SECONDS)
         except self._ray.exceptions.RayError:
             return []  # it is being started again
-        running = {job.key: job for job in self._jobs.values()}
+        running = {job.key: job for jobs in self._jobs.values() for job in jobs}
         return [Event(running[key], message) for key, message in latest.items() if key in running]
 
 

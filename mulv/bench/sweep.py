@@ -6,7 +6,7 @@ import time
 import traceback
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mulv.bench import store
@@ -53,19 +53,38 @@ def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -
     return found
 
 
+def grouped(jobs: Sequence[Job], most: int) -> list[tuple[Job, ...]]:
+    """Jobs that differ in nothing but the seed, up to `most` in a group; each where its first job was."""
+    alike: dict[Job, list[Job]] = {}
+    for job in jobs:
+        alike.setdefault(replace(job, config=replace(job.config, seed=0)), []).append(job)
+    groups = [seeds[at : at + most] for seeds in alike.values() for at in range(0, len(seeds), most)]
+    place = {job: number for number, job in enumerate(jobs)}
+    return [tuple(group) for group in sorted(groups, key=lambda group: place[group[0]])]
+
+
 def run_sweep(
-    jobs: Sequence[Job], directory: Path, pool: Pool, board: Board, *, retries: int, interrupts: Interrupts
+    groups: Sequence[tuple[Job, ...]],
+    directory: Path,
+    pool: Pool,
+    board: Board,
+    *,
+    retries: int,
+    interrupts: Interrupts,
 ) -> Tally:
-    """Run the jobs until each is in the store or has failed `retries` times more than once."""
-    waiting, running, tally = deque(jobs), set[Job](), Tally()
+    """Run the jobs, those of a group in one process, until each is in the store or has failed for good.
+
+    That is when it has failed `retries` times more than once; it is tried again by itself.
+    """
+    waiting, running, tally = deque(groups), set[Job](), Tally()
     attempts: Counter[Job] = Counter()
     try:
         while (waiting or running) and not interrupts.pending:
             while waiting and pool.free():
-                job = waiting.popleft()
-                attempts[job] += 1
-                pool.start(job)
-                running.add(job)
+                group = waiting.popleft()
+                attempts.update(group)
+                pool.start(group)
+                running.update(group)
             for job, message in pool.events(WAIT_SECONDS):
                 if "steps" in message:
                     board.progress(job, message)
@@ -82,7 +101,10 @@ def run_sweep(
                 else:
                     again = attempts[job] <= retries
                     record_failure(directory, job, message, attempts[job])
-                    (waiting if again else tally.failed).append(job)
+                    if again:
+                        waiting.append((job,))
+                    else:
+                        tally.failed.append(job)
                     board.failed(job, message["error"], again)
             board.refresh()
         tally.signum = interrupts.signum

@@ -8,6 +8,8 @@ from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
+from jax.custom_batching import sequential_vmap
+from jax.extend.random import define_prng_impl, rbg_prng_impl
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from mulv.agents.base import AbstractAgent
@@ -16,6 +18,7 @@ from mulv.core.types import Batch, Metrics, PyTree
 from mulv.core.window import AbstractMemory
 
 Packed = tuple[Array, ...]
+Learned = tuple[Packed, Metrics, Bool[Array, "steps"]]  # see `update`
 
 
 @partial(jax.jit, static_argnums=0)
@@ -105,7 +108,7 @@ def inspect(agent: AbstractAgent, packed: Packed, batch: Batch, key: PRNGKeyArra
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def update(
     agent: AbstractAgent, packed: Packed, batches: Batch, key: PRNGKeyArray, first_update: Int[Array, ""]
-) -> tuple[Packed, Metrics, Bool[Array, "steps"]]:
+) -> Learned:
     """One update per batch in a single scan; which of them were finite, and one's metrics.
 
     The metrics are those of the first update that was not finite, or of the last.
@@ -120,3 +123,44 @@ def update(
     state, (metrics, finite) = jax.lax.scan(body, unpack(agent, packed), (batches, numbers))
     shown = jnp.where(jnp.all(finite), finite.shape[0] - 1, jnp.argmin(finite))
     return pack(state), jax.tree.map(lambda m: m[shown], metrics), finite
+
+
+def _bits(key: Array, bit_width: int, shape: tuple[int, ...]) -> Array:
+    return sequential_vmap(lambda one: rbg_prng_impl.random_bits(one, bit_width, shape))(key)
+
+
+_RBG_OF_EACH = define_prng_impl(
+    key_shape=rbg_prng_impl.key_shape,
+    seed=rbg_prng_impl.seed,
+    split=rbg_prng_impl.split,
+    random_bits=_bits,
+    fold_in=rbg_prng_impl.fold_in,
+    name="rbg_of_each",
+    tag="rbg_of_each",
+)
+
+
+def key_of_each(key_data: Int[Array, "words"]) -> PRNGKeyArray:
+    """A key that draws under `vmap` what it draws alone; plain `rbg` draws for all keys from the first."""
+    return jax.random.wrap_key_data(key_data, impl=_RBG_OF_EACH)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def update_together(
+    agent: AbstractAgent,
+    packed: tuple[Packed, ...],
+    batches: tuple[Batch, ...],
+    keys: tuple[PRNGKeyArray, ...],
+    first_update: Int[Array, ""],
+) -> tuple[Learned, ...]:
+    """`update` of several states of one agent at once; each learns what it would alone, up to rounding.
+
+    States are stacked and taken apart on the device, within the call, so that they have owners of their own.
+    """
+
+    def one(packed: Packed, batches: Batch, key_data: Array) -> Learned:
+        return update(agent, packed, batches, key_of_each(key_data), first_update)
+
+    each = [(p, b, jax.random.key_data(k)) for p, b, k in zip(packed, batches, keys, strict=True)]
+    learned = jax.vmap(one)(*jax.tree.map(lambda *leaves: jnp.stack(leaves), *each))
+    return tuple(jax.tree.map(lambda leaf, n=n: leaf[n], learned) for n in range(len(each)))

@@ -7,7 +7,7 @@ env ──Step──▶ replay ──Batch──▶ update(state, batch, key) �
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import gymnasium as gym
@@ -16,7 +16,7 @@ import numpy as np
 
 from mulv.agents.base import AbstractAgent
 from mulv.core.errors import NonFiniteError
-from mulv.core.types import Metrics, PyTree
+from mulv.core.types import Batch, Metrics, PyTree
 from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
@@ -78,6 +78,11 @@ class Trainer:
 
     def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> None:
         """Collect, learn, log, evaluate and save until the steps are done."""
+        for batches in self.rounds(save, interrupts, progress):
+            self.learn(batches)
+
+    def rounds(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> Iterator[Batch]:
+        """The run but for its updates: gives the batches of each round, and goes on once they are learned."""
         config, counters = self.config, self.counters
         total, evaluate_every = config.total_steps or 0, config.eval_every or 0
         save_due_at: int | None = None
@@ -86,7 +91,8 @@ class Trainer:
             if not self.evaluate_now:
                 before = counters.env_steps
                 self.collect()
-                self.learn()
+                if updates := self.updates_due():
+                    yield self.replay.sample(self.agent.batch_spec, updates, self.rngs[Stream.REPLAY])
                 after = counters.env_steps
                 self.evaluate_now = crossed(before, after, evaluate_every) or (
                     evaluate_every > 0 and after >= total
@@ -152,18 +158,22 @@ class Trainer:
         self.recent.extend((e.ret, e.length) for e in lanes.finished)
         lanes.finished.clear()
 
-    def learn(self) -> None:
-        """A round of updates once enough are due, in one call that is not waited for."""
+    def updates_due(self) -> int:
+        """How many updates are to be made now: none, or enough for a round."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
         due = int(learned_from * config.replay_ratio) - counters.updates
-        if due < max(1, int(config.update_every * config.replay_ratio)):
-            return
-        batches = self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
-        self.state, self.metrics, self._finite = compiled.update(
-            self.agent, self.state, batches, self.keys[Stream.UPDATE], np.int32(counters.updates)
-        )
-        counters.updates += due
+        return due if due >= max(1, int(config.update_every * config.replay_ratio)) else 0
+
+    def learn(self, batches: Batch) -> None:
+        """A round of updates, in one call that is not waited for."""
+        key, first = self.keys[Stream.UPDATE], np.int32(self.counters.updates)
+        self.take(compiled.update(self.agent, self.state, batches, key, first))
+
+    def take(self, learned: compiled.Learned) -> None:
+        """What a round of updates has come to."""
+        self.state, self.metrics, self._finite = learned
+        self.counters.updates += self._finite.size
 
     def check_finite(self) -> None:
         """Stop if an update of the last round met a NaN or an infinity, and say where."""

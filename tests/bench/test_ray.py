@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 import pytest
 
+from mulv.bench.store import read_store
 from tests.bench.sweeps import failures, outcomes, processes_below, start_bench, wait_until, write_suite
 from tests.run.support import ROOT, environment, finish, kill
 
@@ -109,3 +110,14 @@ def test_auto_starts_a_cluster_where_there_is_none(tmp_path: Path) -> None:
     done = finish("bench", suite, "--out", tmp_path / "store", "--ray", "auto", timeout=1200)
     assert done.returncode == 0, done.stderr
     assert outcomes(tmp_path / "store") == serial(suite, tmp_path / "serial")
+
+
+@pytest.mark.slow
+def test_seeds_that_train_together_are_one_task(tmp_path: Path) -> None:
+    suite, store = write_suite(tmp_path, methods={"sac": {"algo": "sac"}}), tmp_path / "store"
+    done = finish("bench", suite, "--out", store, "--ray", "auto", "--vmap-seeds", timeout=1200)
+    assert done.returncode == 0, done.stderr
+    assert [line["vmap_seeds"] for line in read_store(store)] == [2, 2]
+    here = finish("bench", suite, "--out", tmp_path / "here", "--vmap-seeds", timeout=1200)
+    assert here.returncode == 0, here.stderr
+    assert outcomes(store) == outcomes(tmp_path / "here")
