@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mulv.core.errors import MulvError
+
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -21,8 +23,9 @@ class EnvSpec:
     @property
     def obs_dim(self) -> int:
         """Length of a vector observation."""
-        (dim,) = self.obs_shape
-        return dim
+        if len(self.obs_shape) != 1:
+            raise MulvError(f"observations are frames {self.obs_shape}; this algorithm takes vectors only")
+        return self.obs_shape[0]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
 from mulv.core.spec import Step
 from mulv.envs.deadline import deadline
 from mulv.envs.make import env_spec
+from mulv.envs.wrappers import SUCCESS
 
-SUCCESS = ("success", "is_success")  # what environments call it in their info
 EpisodeSeed = Callable[[int, int], int]  # (lane, episode) to the seed of its reset
 
 
