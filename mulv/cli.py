@@ -18,6 +18,7 @@ commands:
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
+  doctor  say what can draw frames on this machine, and how fast
   theory  check what the paper claims on a small exact POMDP: theory check FILE-or-NAME
 
 mulv COMMAND --help lists a command's options.
@@ -59,6 +60,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "bench": _bench,
         "report": _report,
         "envs": _envs,
+        "doctor": _doctor,
         "theory": _theory,
     }
     return lookup("command", name, commands)
@@ -180,24 +182,31 @@ def _bench(arguments: list[str]) -> int:
 
 
 def _envs(arguments: list[str]) -> int:
-    from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
+    from mulv.envs.listing import pixel_paragraphs, vector_table
     from mulv.tabular.gymnasium_ids import IDS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    row = "{:20}{:>12}{:>9}{:>9}  {:29}{}"
-    print(row.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation"))
-    for task in TASKS.values():
-        env = make_env(task.name)
-        spec = env_spec(env)
-        env.close()
-        kept = "all" if task.keep is None else _kept(task.keep)
-        sizes = (spec.obs_dim, spec.act_dim, task.horizon)
-        print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
+    print("\n".join(vector_table()))
+    print("\nTasks of frames, 64x64x3 of uint8, each action taken twice (docs/tasks.md):")
+    print("\n".join(pixel_paragraphs()))
     pomdps = ", ".join(each.id for each in IDS.values())
     print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
     print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
+    return 0
+
+
+def _doctor(arguments: list[str]) -> int:
+    from mulv.envs.doctor import examine
+
+    if arguments:
+        print(
+            "usage: mulv doctor\n\nSays what can draw frames here, how fast, and what to install if nothing."
+        )
+        return 0 if arguments[0] in ("-h", "--help") else 2
+    for line in examine():
+        print(line, flush=True)
     return 0
 
 
@@ -225,16 +234,3 @@ def _theory_check(arguments: list[str]) -> int:
     if options.json:
         print(json.dumps(report.summary()))
     return 0
-
-
-def _kept(keep: tuple[int, ...] | tuple[str, ...]) -> str:
-    """Positions as ranges, names as they are."""
-    if isinstance(keep[0], str):
-        return "+".join(str(name) for name in keep)
-    spans: list[list[int]] = []
-    for position in map(int, keep):
-        if spans and spans[-1][1] == position - 1:
-            spans[-1][1] = position
-        else:
-            spans.append([position, position])
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in spans)

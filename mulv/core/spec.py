@@ -23,9 +23,13 @@ class EnvSpec:
     @property
     def obs_dim(self) -> int:
         """Length of a vector observation."""
+        (dim,) = self.obs_shape
+        return dim
+
+    def require_vectors(self, algorithm: str) -> None:
+        """Refuse frames on behalf of an algorithm that cannot see."""
         if len(self.obs_shape) != 1:
-            raise MulvError(f"observations are frames {self.obs_shape}; this algorithm takes vectors only")
-        return self.obs_shape[0]
+            raise MulvError(f"{algorithm} learns from vectors, and this task shows frames {self.obs_shape}")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Draw one frame with the backend that is named, and say who drew it: run by `gl.try_backend`."""
 
+import ctypes.util
 import json
 import sys
 
@@ -18,10 +19,13 @@ SCENE = """
 </mujoco>
 """
 EDGE = 16
+LIBRARY = {"egl": "EGL", "osmesa": "OSMesa"}
 
 
 def main(backend: str) -> None:
     """Exit with an error unless the ball is seen."""
+    if ctypes.util.find_library(LIBRARY[backend]) is None:
+        raise SystemExit(f"lib{LIBRARY[backend]} is not installed")
     context = open_context(backend, EDGE, EDGE)
     context.make_current()
     from OpenGL import GL  # after the context, which decides the platform that PyOpenGL loads

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
-from mulv.core.spec import Step
+from mulv.core.spec import EnvSpec, Step
 from mulv.envs.deadline import deadline
 from mulv.envs.make import env_spec
 from mulv.envs.wrappers import SUCCESS
@@ -222,8 +222,8 @@ class Lanes:
             raise EnvironmentFault(f"{what} raised {type(error).__name__}: {error}") from error
 
 
-def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> None:
-    """Try an environment once, so that a broken one is named before anything is written."""
+def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> EnvSpec:
+    """Try an environment once, so that a broken one is named before anything is written; its shapes."""
     env: gym.Env | None = None
     try:
         with deadline(timeout, "the environment, when it was tried out,"):
@@ -237,6 +237,7 @@ def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> None:
         reward = np.asarray(result[1])
         if reward.shape != ():
             raise EnvironmentFault(f"the reward must be one number, and has shape {reward.shape}")
+        return env_spec(env)
     except MulvError:
         raise
     except Exception as error:

@@ -137,14 +137,14 @@ class Trainer:
         for rows in lanes.step(actions):
             self.replay.append(rows)
             counters.agent_steps += int((rows.step > 0).sum())
-        counters.env_steps = counters.agent_steps * config.action_repeat
+        counters.env_steps = counters.agent_steps * config.repeat
         self.recent.extend((e.ret, e.length) for e in lanes.finished)
         lanes.finished.clear()
 
     def learn(self) -> None:
         """A round of updates once enough are due, in one call that is not waited for."""
         config, counters = self.config, self.counters
-        learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
+        learned_from = counters.agent_steps - config.learning_starts // config.repeat
         due = int(learned_from * config.replay_ratio) - counters.updates
         if due < max(1, int(config.update_every * config.replay_ratio)):
             return

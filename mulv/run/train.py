@@ -1,5 +1,6 @@
 """Start a run or take it up again: builds the pieces, hands them to the loop, saves and restores."""
 
+import functools
 import json
 import os
 import time
@@ -15,6 +16,7 @@ from mulv.agents import algorithm
 from mulv.core.errors import MulvError
 from mulv.data import Replay, ReplayLayout
 from mulv.envs import Lanes, make_env, preflight, resolve
+from mulv.envs.gl import find_gl
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig, config_hash, differences, to_json
 from mulv.run.directory import RunDirectory, commit, versions
@@ -37,9 +39,19 @@ class Outcome:
 
 def complete(config: RunConfig) -> RunConfig:
     """The configuration with nothing left to default."""
-    total = config.total_steps or resolve(config.task, config.keep).env_steps
+    task = resolve(config.task, config.keep)
+    total = config.total_steps or task.env_steps
     every = max(1, total // 20) if config.eval_every is None else config.eval_every
-    return replace(config, total_steps=total, eval_every=every)
+    repeat = task.action_repeat if config.action_repeat is None else config.action_repeat
+    quality = config.render_quality
+    if task.camera is not None and quality is None:
+        quality = find_gl().quality
+    return replace(config, total_steps=total, eval_every=every, action_repeat=repeat, render_quality=quality)
+
+
+def build_env(config: RunConfig) -> gym.Env:
+    """The environment that a configuration names."""
+    return make_env(config.task, config.keep, config.action_repeat, config.camera, config.render_quality)
 
 
 def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
@@ -70,10 +82,11 @@ def train(
     """
     if make is None:
         config = complete(config)
-        build: Callable[[], gym.Env] = lambda: make_env(config.task, config.keep, config.action_repeat)  # noqa: E731
+        build: Callable[[], gym.Env] = functools.partial(build_env, config)
     else:
         build = make
-    preflight(build, config.env_timeout)
+    spec = preflight(build, config.env_timeout)
+    algorithm(config.algo).agent(config.agent, spec)  # refuses what it cannot learn from
     with RunDirectory(path) as directory, Interrupts(listen=save_on_signal) as interrupts:
         if resume:
             check_same(directory.read_config(), config, path)
@@ -122,11 +135,11 @@ def _bar(trainer: Trainer, enabled: bool) -> Progress:
 
 def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
     """Room for the capacity, or for all rows of a short run: at worst every step has its own reset."""
-    worst = 2 * ((config.total_steps or 0) // config.action_repeat + config.num_envs)
+    worst = 2 * ((config.total_steps or 0) // config.repeat + config.num_envs)
     if worst <= config.replay_capacity:
         return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=worst, slack=0)
     # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
-    slack = 2 * 2 * config.checkpoint_every * (config.keep_checkpoints + 1)
+    slack = 2 * 2 * -(-config.checkpoint_every // config.repeat) * (config.keep_checkpoints + 1)
     return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
 
 

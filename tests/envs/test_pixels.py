@@ -10,10 +10,13 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mulv.agents import preset
 from mulv.core.errors import EnvironmentFault, MulvError
 from mulv.envs import PIXEL_TASKS, adapt, env_spec, gymnasium_id, make_env, preflight, register, resolve
 from mulv.envs.frames import FRAME_SHAPE, FrameObservation
 from mulv.envs.pendulum import draw_rod
+from mulv.run.config import RunConfig
+from mulv.run.train import complete, train
 
 angles = st.floats(-np.pi, np.pi)
 
@@ -125,9 +128,23 @@ def test_gymnasium_makes_the_task_and_checks_it():
     assert (spec.obs_shape, spec.obs_dtype, spec.act_dim) == (FRAME_SHAPE, "uint8", 1)
 
 
-def test_a_vector_length_of_frames_is_refused():
-    with pytest.raises(MulvError, match=r"\(64, 64, 3\)"):
-        _ = env_spec(make_env("Pendulum-px")).obs_dim
+def test_agents_of_vectors_refuse_frames_before_anything_is_written(tmp_path):
+    for algo in ("sac", "mulv"):
+        with pytest.raises(MulvError, match=r"learns from vectors, .* frames \(64, 64, 3\)"):
+            train(RunConfig(task="Pendulum-px", algo=algo, agent=preset(algo, "default")), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_takes_the_tasks_own_action_repeat_unless_told():
+    assert complete(RunConfig(task="Pendulum-px")).action_repeat == 2
+    assert complete(RunConfig(task="Pendulum-px", action_repeat=4)).action_repeat == 4
+    assert complete(RunConfig(task="Pendulum-P")).action_repeat == 1
+
+
+def test_meta_world_that_is_not_installed_is_one_line(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MulvError, match=r"pip install 'mulv\[metaworld\]'"):
+        resolve("metaworld/reach-px")
 
 
 # ------------------------------------------------------------------------------------------------ bad frames

@@ -12,10 +12,12 @@ import pytest
 from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, env_spec, gl, make_env
+from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env
 from mulv.envs.dm_control import suite_tasks
 from mulv.envs.gl import GL, Trial, find_gl, try_backend
 from mulv.envs.render import CameraView
+from mulv.run.config import RunConfig
+from mulv.run.train import complete
 
 try:
     find_gl()
@@ -143,6 +145,31 @@ def test_the_second_backend_is_taken_where_the_first_fails(unknown_gl):
     unknown_gl.setattr(gl, "try_backend", trials.__getitem__)
     assert find_gl() == GL("osmesa", "llvmpipe")
     assert json.loads(os.environ[gl.CHOSEN])["backend"] == "osmesa"
+
+
+def test_quality_is_recorded_with_the_run():
+    assert complete(RunConfig(task="cheetah-run-px")).render_quality == find_gl().quality
+    assert complete(RunConfig(task="cheetah-run-px", render_quality="paper")).render_quality == "paper"
+    assert complete(RunConfig(task="cheetah-run-P")).render_quality is None
+
+
+def test_the_doctor_names_what_works_and_what_to_install(unknown_gl):
+    unknown_gl.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    unknown_gl.setattr(doctor, "frames_per_second", lambda task, quality: 7.0)
+    trials = {"egl": Trial("egl", None, "no device"), "osmesa": Trial("osmesa", GL("osmesa", "llvmpipe"))}
+    for module in (gl, doctor):
+        unknown_gl.setattr(module, "try_backend", trials.__getitem__)
+    report = "\n".join(doctor.examine())
+    assert "no device; apt-get install -y libegl1" in report
+    assert "works: llvmpipe, on the CPU" in report
+    assert "pip install 'mulv[metaworld]'" in report
+    assert "--render-quality fast" in report
+
+
+def test_a_frame_rate_counts_frames(monkeypatch):
+    clock = iter([0.0, *np.arange(0.25, 5, 0.25)])
+    monkeypatch.setattr(doctor.time, "perf_counter", lambda: next(clock))
+    assert doctor.frames_per_second("Pendulum-px", None) == 3 / 1.25  # drawn at 0.25, 0.5, 0.75
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
             "position 99, but the observation has 8 entries",
         ),
         (["train", "--task", "Pendulum-P", "--keep", "0"], "Pendulum-P says itself what is kept"),
-        (["train", "--task", "metaworld/reach-v3"], "pip install 'mulv[metaworld]'"),
+        (["train", "--task", "metaworld/reach-v3"], "did you mean 'metaworld/reach-px'"),
         (["compare", "nowhere"], "nowhere holds no finished run"),
         (["eval", "nowhere"], "nowhere is not a run directory: it has no config.json"),
     ],
