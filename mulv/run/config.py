@@ -48,6 +48,8 @@ class RunConfig:
     """Environments stepped in parallel."""
     env_workers: bool = False
     """One process per environment instead of this one."""
+    overlap: bool | None = None
+    """Learn while environments step, from data without that step. Default: for tasks of frames."""
     env_timeout: float = 60.0
     """Seconds after which an environment that does not answer is given up."""
     action_repeat: int | None = None

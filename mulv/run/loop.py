@@ -83,7 +83,8 @@ class Trainer:
             if not self.evaluate_now:
                 before = counters.env_steps
                 self.collect()
-                self.learn()
+                if not config.overlap:
+                    self.learn()
                 after = counters.env_steps
                 self.evaluate_now = crossed(before, after, evaluate_every) or (
                     evaluate_every > 0 and after >= total
@@ -134,7 +135,12 @@ class Trainer:
             actions = np.asarray(chosen)
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
-        for rows in lanes.step(actions):
+        lanes.send(actions)
+        if (
+            config.overlap
+        ):  # the device learns while the environments step; their rows come with the next round
+            self.learn()
+        for rows in lanes.receive():
             self.replay.append(rows)
             counters.agent_steps += int((rows.step > 0).sum())
         counters.env_steps = counters.agent_steps * config.repeat

@@ -46,7 +46,14 @@ def complete(config: RunConfig) -> RunConfig:
     quality = config.render_quality
     if task.camera is not None and quality is None:
         quality = find_gl().quality
-    return replace(config, total_steps=total, eval_every=every, action_repeat=repeat, render_quality=quality)
+    return replace(
+        config,
+        total_steps=total,
+        eval_every=every,
+        action_repeat=repeat,
+        render_quality=quality,
+        overlap=True if task.pixels and config.overlap is None else config.overlap,
+    )
 
 
 def build_env(config: RunConfig) -> gym.Env:
