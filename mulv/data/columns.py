@@ -1,8 +1,11 @@
-"""A replay's files, one a column, memory-mapped."""
+"""A replay's files, one a column: small rows memory-mapped, frames read and written by position."""
 
 import mmap
 import os
 import shutil
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,53 +13,89 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.data.layout import ReplayLayout
 
-RESIDENT = 1 << 30  # bytes of files that may count as this process's memory
-FAULT = 1 << 16  # bytes that the kernel maps around one that is touched
+LARGE = 4096  # bytes of a row from which a column is not mapped
 
 
-class Columns:
-    """`rows[name]` is a plain array over a column's file; indexing NumPy's memmap costs several times more.
+class AbstractColumn(ABC):
+    """One value a row, in a file."""
 
-    Pages that were touched count as memory of this process until they are let go, although the kernel would
-    take them back when it needs them. Of files larger than RESIDENT they are let go from time to time: what
-    they hold stays in the kernel's cache, and on the disk.
-    """
+    @abstractmethod
+    def take(self, at: np.ndarray) -> np.ndarray:
+        """Copies of rows; the result has the shape of `at`, then that of a row."""
 
-    def __init__(self, directory: Path, layout: ReplayLayout):
-        self.rows: dict[str, np.ndarray] = {}
-        self._maps: dict[str, mmap.mmap] = {}
-        self._touched, self._counts_touches = 0, layout.nbytes > RESIDENT
-        for name, (dtype, shape) in layout.columns.items():
-            with (directory / f"{name}.bin").open("r+b") as file:
-                self._maps[name] = mmap.mmap(file.fileno(), layout.file_sizes[name])
-            rows = np.frombuffer(self._maps[name], dtype)
-            self.rows[name] = rows.reshape(layout.ring * layout.lanes, *shape)
-
-    def take(self, name: str, at: np.ndarray) -> np.ndarray:
-        """Copies of rows."""
-        column = self.rows[name]
-        self._touch(at.size, column)
-        return column.take(at, axis=0)  # several times as fast as column[at] for frames
-
-    def put(self, name: str, at: np.ndarray, values: np.ndarray) -> None:
+    @abstractmethod
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
         """Write rows."""
-        column = self.rows[name]
-        self._touch(at.size, column)
-        column[at] = values
 
+    @abstractmethod
     def flush(self) -> None:
         """Bring every row to the disk."""
-        for each in self._maps.values():
-            each.flush()
 
-    def _touch(self, rows: int, column: np.ndarray) -> None:
-        if not self._counts_touches:
-            return
-        self._touched += rows * (column.strides[0] + FAULT)
-        if self._touched > RESIDENT:
-            self._touched = 0
-            for each in self._maps.values():
-                each.madvise(mmap.MADV_DONTNEED)
+
+class MappedColumn(AbstractColumn):
+    """A plain array over the file's pages; indexing NumPy's own memmap costs several times as much."""
+
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)))
+        self.rows = np.frombuffer(self._map, dtype).reshape(shape)
+
+    def take(self, at: np.ndarray) -> np.ndarray:
+        return self.rows[at]
+
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        self.rows[at] = values
+
+    def flush(self) -> None:
+        self._map.flush()
+
+
+class FrameColumn(AbstractColumn):
+    """Frames in a file that is not mapped, but kept by the kernel's cache all the same.
+
+    Mapped pages count as memory of this process once they are touched, and the kernel maps far more than
+    was asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
+    """
+
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
+        self._file = os.open(path, os.O_RDWR)
+        weakref.finalize(self, os.close, self._file)
+        self._dtype, self._row = np.dtype(dtype), shape[1:]
+        self._size = self._dtype.itemsize * int(np.prod(self._row, dtype=int))
+
+    def take(self, at: np.ndarray) -> np.ndarray:
+        values = np.empty((*at.shape, *self._row), self._dtype)
+        view = memoryview(values).cast("B")
+        for first, last, row in _runs(at):
+            wanted = view[first * self._size : last * self._size]
+            if os.preadv(self._file, [wanted], row * self._size) != len(wanted):
+                raise MulvError(f"the replay's frames end before row {row + last - first}: a file is damaged")
+        return values
+
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        view = memoryview(np.ascontiguousarray(values, self._dtype)).cast("B")
+        for first, last, row in _runs(at):
+            os.pwrite(self._file, view[first * self._size : last * self._size], row * self._size)
+
+    def flush(self) -> None:
+        os.fsync(self._file)
+
+
+def _runs(at: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Stretches of `at` that follow one another in the file: first, one past the last, row of the first."""
+    flat = at.ravel()
+    firsts = np.flatnonzero(np.diff(flat, prepend=-2) != 1)
+    yield from zip(firsts.tolist(), [*firsts[1:].tolist(), flat.size], flat[firsts].tolist(), strict=True)
+
+
+def open_columns(directory: Path, layout: ReplayLayout) -> dict[str, AbstractColumn]:
+    """A layout's files, which must exist."""
+    columns: dict[str, AbstractColumn] = {}
+    for name, (dtype, shape) in layout.columns.items():
+        rows = layout.ring * layout.lanes
+        kind = FrameColumn if layout.file_sizes[name] >= rows * LARGE else MappedColumn
+        columns[name] = kind(directory / f"{name}.bin", dtype, (rows, *shape))
+    return columns
 
 
 def reserve(directory: Path, layout: ReplayLayout) -> None:

@@ -1,4 +1,4 @@
-"""The replay: memory-mapped, one row a step, each observation once, windows cut by index arithmetic.
+"""The replay: files on disk, one row a step, each observation once, windows cut by index arithmetic.
 
 Every lane (parallel environment) has a ring of rows. A row is named by its logical time t, which counts
 the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's
@@ -18,7 +18,7 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.core.spec import BatchSpec, Step
 from mulv.core.types import Batch, Future, Window
-from mulv.data.columns import Columns, reserve
+from mulv.data.columns import MappedColumn, open_columns, reserve
 from mulv.data.layout import ReplayLayout
 
 
@@ -28,8 +28,9 @@ class Replay:
     def __init__(self, directory: Path, layout: ReplayLayout, counts: np.ndarray):
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
-        self._columns = Columns(directory, layout)
-        self._rows = self._columns.rows
+        self._columns = open_columns(directory, layout)
+        # What index arithmetic needs, as plain arrays; observations may be frames, which are not.
+        self._rows = {name: c.rows for name, c in self._columns.items() if isinstance(c, MappedColumn)}
 
     @classmethod
     def create(cls, directory: Path, layout: ReplayLayout) -> "Replay":
@@ -81,8 +82,8 @@ class Replay:
                 f"this replay keeps {kept.obs_shape} of {kept.obs_dtype}"
             )
         at = self._at(rows.lane, self.counts[rows.lane])
-        for name in self._rows:
-            self._columns.put(name, at, getattr(rows, name))
+        for name, column in self._columns.items():
+            column.put(at, getattr(rows, name))
         self.counts[rows.lane] += 1
 
     def mark_truncated(self) -> None:
@@ -94,7 +95,8 @@ class Replay:
 
     def flush(self) -> None:
         """Bring every row to the disk."""
-        self._columns.flush()
+        for column in self._columns.values():
+            column.flush()
         layout = {"layout": asdict(self.layout), "counts": self.counts.tolist()}
         aside = self.directory / "layout.json.tmp"
         aside.write_text(json.dumps(layout))
@@ -137,7 +139,7 @@ class Replay:
         future = Future(
             actions=_zero_unless(future_real, rows["action"][at_future]),
             rewards=np.ascontiguousarray(rewards[:, : spec.future]),
-            obs=_zero_unless(future_real, self._columns.take("obs", at_future)),
+            obs=_zero_unless(future_real, self._columns["obs"].take(at_future)),
             mask=future_real,
         )
         return Batch(
@@ -153,7 +155,7 @@ class Replay:
         back = np.arange(-length + 1, 1)
         at = self._at(lane[:, None], t[:, None] + back)
         mask = step[:, None] + back >= 0
-        obs = _zero_unless(mask, self._columns.take("obs", at))
+        obs = _zero_unless(mask, self._columns["obs"].take(at))
         return Window(obs, _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]]), mask)
 
     def _at(self, lane: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jax
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from mulv.core.errors import MulvError
 from mulv.core.spec import BatchSpec, EnvSpec, Step
-from mulv.data import Replay, ReplayLayout, columns
+from mulv.data import Replay, ReplayLayout
+from mulv.data.columns import FrameColumn
 
 FRAME = (64, 64, 3)
 SPEC = BatchSpec(batch_size=8, window=3, n_step=3, future=2, gamma=0.9)
@@ -117,39 +119,51 @@ def test_a_reopened_replay_goes_on_from_earlier_counts(tmp_path):
 # ------------------------------------------------------------------------------------------ bounded memory
 
 MEASURE = """
-import json, re, sys
+import json, sys
 from pathlib import Path
 import numpy as np
-from mulv.data import Replay, columns
+from mulv.data import Replay
 from tests.data.test_frame_replay import SPEC, layout, write
 
-columns.RESIDENT = int(sys.argv[2])
-replay = write(Replay.create(Path(sys.argv[1]), layout(2000)), 2000)
-peak, rng = 0, np.random.default_rng(0)
+def file_pages():
+    return 4096 * int(Path("/proc/self/statm").read_text().split()[2])
+
+replay, rng = write(Replay.create(Path(sys.argv[1]), layout(2000)), 2000), np.random.default_rng(0)
+replay.sample(SPEC, 1, rng)
+before = file_pages()
 for _ in range(40):
     replay.sample(SPEC, 4, rng)
-    smaps = Path("/proc/self/smaps").read_text()
-    resident = re.findall(r"obs.bin\\n.*?\\nRss: +(\\d+) kB", smaps, re.S)
-    peak = max(peak, sum(1024 * int(kb) for kb in resident))
-print(json.dumps({"peak": peak, "bytes": replay.layout.nbytes}))
+sampled = file_pages() - before
+mapped = np.memmap(replay.directory / "obs.bin", np.uint8)
+mapped.sum()
+print(json.dumps({"sampled": sampled, "mapped": file_pages() - before, "frames": mapped.size}))
 """
 
 
-def peak_of(directory: Path, resident: int) -> dict[str, int]:
-    command = [sys.executable, "-c", MEASURE, str(directory), str(resident)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def test_sampled_frames_do_not_count_as_memory_of_the_process(tmp_path):
+    command = [sys.executable, "-c", MEASURE, str(tmp_path / "replay")]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert found["mapped"] > 0.9 * found["frames"]  # as they would where the file was mapped
+    assert found["sampled"] < 0.1 * found["frames"]
 
 
-def test_frames_beyond_a_bound_are_let_go_of(tmp_path):
-    bound = 6_000_000
-    kept, let_go = peak_of(tmp_path / "kept", 1 << 30), peak_of(tmp_path / "let_go", bound)
-    assert kept["peak"] > 0.9 * kept["bytes"]  # without a bound all of the file becomes resident
-    assert let_go["peak"] <= bound
+@given(st.lists(st.integers(0, 19), min_size=1, max_size=12), st.integers(1, 3))
+@settings(max_examples=25)
+def test_frames_are_read_and_written_wherever_they_lie(rows, width):
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "frames.bin"
+        np.stack([frame(i) for i in range(20)]).tofile(path)
+        column = FrameColumn(path, "uint8", (20, *FRAME))
+        at = np.resize(rows, (len(rows), width))
+        np.testing.assert_array_equal(column.take(at), np.stack([frame(i) for i in range(20)])[at])
+        distinct = np.unique(rows)
+        column.put(distinct, np.stack([frame(100 + i) for i in distinct]))
+        expected = [frame(100 + i if i in distinct else i) for i in range(20)]
+        np.testing.assert_array_equal(np.fromfile(path, np.uint8).reshape(20, *FRAME), np.stack(expected))
 
 
-def test_what_was_let_go_of_is_not_lost(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "RESIDENT", 500_000)  # a few frames
-    replay = write(Replay.create(tmp_path, layout(100)), 100)
-    lane, t = replay.transitions(1)
-    batch = replay.cut(BatchSpec(1, 1, 1, 1, 1.0), lane, t)
-    np.testing.assert_array_equal(batch.x_h.obs[:, 0], np.stack([frame(int(i)) for i in t]))
+def test_frames_that_are_cut_short_are_named(tmp_path):
+    path = tmp_path / "frames.bin"
+    frame(0).tofile(path)
+    with pytest.raises(MulvError, match="damaged"):
+        FrameColumn(path, "uint8", (2, *FRAME)).take(np.array([0, 1]))
