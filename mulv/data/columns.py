@@ -53,8 +53,8 @@ class MappedColumn(AbstractColumn):
 class FrameColumn(AbstractColumn):
     """Frames in a file that is not mapped, but kept by the kernel's cache all the same.
 
-    Mapped pages count as memory of this process once they are touched, and the kernel maps far more than
-    was asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
+    Mapped pages count as memory of this process once they are touched, and the kernel maps far more than was
+    asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
     """
 
     def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
