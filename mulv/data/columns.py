@@ -65,7 +65,7 @@ class FrameColumn(AbstractColumn):
 
     def take(self, at: np.ndarray) -> np.ndarray:
         values = np.empty((*at.shape, *self._row), self._dtype)
-        view = memoryview(values).cast("B")
+        view = values.data.cast("B")
         for first, last, row in _runs(at):
             wanted = view[first * self._size : last * self._size]
             if os.preadv(self._file, [wanted], row * self._size) != len(wanted):
@@ -73,7 +73,7 @@ class FrameColumn(AbstractColumn):
         return values
 
     def put(self, at: np.ndarray, values: np.ndarray) -> None:
-        view = memoryview(np.ascontiguousarray(values, self._dtype)).cast("B")
+        view = np.ascontiguousarray(values, self._dtype).data.cast("B")
         for first, last, row in _runs(at):
             os.pwrite(self._file, view[first * self._size : last * self._size], row * self._size)
 
