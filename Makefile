@@ -34,6 +34,7 @@ lint: $(INSTALLED)
 
 bench-speed: $(PEERS)
 	$(BIN)/python benchmarks/replay.py
+	$(BIN)/python benchmarks/frames.py
 	$(BIN)/python benchmarks/belief.py
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/speed.py

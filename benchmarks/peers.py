@@ -34,8 +34,8 @@ def time_mulv(steps: int, every: int) -> float:
     marks: list[float] = []
 
     class Watched(Trainer):
-        def collect(self) -> None:
-            super().collect()
+        def receive(self) -> None:
+            super().receive()
             if self.counters.env_steps in (WARM_UP + LEAD, WARM_UP + LEAD + steps):
                 marks.append(time.perf_counter())
 

@@ -16,13 +16,13 @@ from mulv.agents import preset as named_preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 from mulv.core.window import AbstractMemory
-from mulv.envs import adapt, env_spec, make_env
+from mulv.envs import adapt, env_spec
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig
 from mulv.run.directory import RunDirectory
 from mulv.run.evaluation import Evaluation, Evaluator
 from mulv.run.seeding import Stream
-from mulv.run.train import complete, train
+from mulv.run.train import complete, environment_of, train
 
 
 class Learner:
@@ -56,7 +56,7 @@ class Learner:
         self.config = config
         self._make: Callable[[], gym.Env]
         if env is None:
-            self._make = lambda: make_env(config.task, config.keep, config.action_repeat)
+            self._make = environment_of(config)
         else:
             adapted = _Kept(adapt(env))
             self._make = lambda: adapted

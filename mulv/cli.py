@@ -18,6 +18,7 @@ commands:
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
   envs    list the tasks
+  doctor  say what can draw frames on this machine, and how fast
   theory  of a known POMDP: theory check FILE-or-NAME tries the paper's claims, theory solve plans,
           theory regret lock learns it by Algorithm 1 with exact regret
 
@@ -60,6 +61,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
         "bench": _bench,
         "report": _report,
         "envs": _envs,
+        "doctor": _doctor,
         "theory": _theory,
     }
     return lookup("command", name, commands)
@@ -185,24 +187,31 @@ def _bench(arguments: list[str]) -> int:
 
 
 def _envs(arguments: list[str]) -> int:
-    from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
+    from mulv.envs.listing import pixel_paragraphs, vector_table
     from mulv.tabular.gymnasium_ids import IDS, LOCKS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    row = "{:25}{:>12}{:>9}{:>9}  {:34}{}"
-    print(row.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation"))
-    for task in TASKS.values():
-        env = make_env(task.name)
-        spec = env_spec(env)
-        env.close()
-        kept = "all" if task.keep is None else _kept(task.keep)
-        sizes = (spec.obs_dim, spec.act_dim, task.horizon)
-        print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
+    print("\n".join(vector_table()))
+    print("\nTasks of frames, 64x64x3 of uint8, each action taken twice (docs/tasks.md):")
+    print("\n".join(pixel_paragraphs()))
     pomdps = ", ".join([*(each.id for each in IDS.values()), *LOCKS])
     print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
     print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
+    return 0
+
+
+def _doctor(arguments: list[str]) -> int:
+    from mulv.envs.doctor import examine
+
+    if arguments:
+        print(
+            "usage: mulv doctor\n\nSays what can draw frames here, how fast, and what to install if nothing."
+        )
+        return 0 if arguments[0] in ("-h", "--help") else 2
+    for line in examine():
+        print(line, flush=True)
     return 0
 
 
@@ -210,16 +219,3 @@ def _theory(arguments: list[str]) -> int:
     from mulv.theory_commands import theory
 
     return theory(arguments)
-
-
-def _kept(keep: tuple[int, ...] | tuple[str, ...]) -> str:
-    """Positions as ranges, names as they are."""
-    if isinstance(keep[0], str):
-        return "+".join(str(name) for name in keep)
-    spans: list[list[int]] = []
-    for position in map(int, keep):
-        if spans and spans[-1][1] == position - 1:
-            spans[-1][1] = position
-        else:
-            spans.append([position, position])
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in spans)

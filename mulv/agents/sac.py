@@ -98,6 +98,7 @@ class SAC(AbstractAgent):
     spec: EnvSpec
 
     def __post_init__(self) -> None:
+        self.spec.require_vectors("SAC-MLP")
         if self.spec.discrete:
             raise MulvError(
                 "SAC needs continuous actions, and this task's are discrete; choose another --algo"

@@ -5,6 +5,7 @@ from pathlib import Path
 from mulv.bench.suite import Method, Options, Suite, read_suite
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
+from mulv.envs import PIXEL_TASKS
 
 MULV, LATER = Method("mulv"), "which is not built yet"
 # SAC on the same trunk, window and backup as µLV-Rep, so that the representation is all that differs.
@@ -20,17 +21,8 @@ _DMC = """
     acrobot-swingup reacher-easy reacher-hard finger-turn_easy manipulation-reach_duplo quadruped-walk
     quadruped-run cartpole-swingup_sparse hopper-hop cheetah-run walker-run
 """
-_METAWORLD = """
-    assembly basketball bin-picking box-close button-press button-press-topdown button-press-topdown-wall
-    button-press-wall coffee-button coffee-pull coffee-push dial-turn disassemble door-close door-lock
-    door-open door-unlock drawer-close drawer-open faucet-close faucet-open hammer hand-insert handle-press
-    handle-press-side handle-pull handle-pull-side lever-pull peg-insert-side peg-unplug-side
-    pick-out-of-hole pick-place pick-place-wall plate-slide plate-slide-back plate-slide-back-side
-    plate-slide-side push push-back push-wall reach reach-wall shelf-place soccer stick-pull stick-push
-    sweep sweep-into window-close window-open
-"""
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
-METAWORLD = tuple(f"metaworld/{name}-px" for name in _METAWORLD.split())
+METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
 EXPLORING: Options = {"bonus_scale": 1.0}
@@ -116,7 +108,6 @@ _ALL = [
         methods={name: Method(name) for name in ("mulv", "drqv2", "dreamer", "mwm")},
         steps=1_000_000,
         seeds=_seeds(5),
-        options={"action_repeat": 2},
     ),
     Suite(
         "dmc-pixels",
@@ -125,7 +116,6 @@ _ALL = [
         methods={name: Method(name) for name in ("mulv", "drqv2", "dreamer", "mwm")},
         steps=500_000,
         seeds=_seeds(5),
-        options={"action_repeat": 2},
     ),
     Suite(
         "exploration",

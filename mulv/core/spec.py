@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mulv.core.errors import MulvError
+
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -23,6 +25,11 @@ class EnvSpec:
         """Length of a vector observation."""
         (dim,) = self.obs_shape
         return dim
+
+    def require_vectors(self, algorithm: str) -> None:
+        """Refuse frames on behalf of an algorithm that cannot see."""
+        if len(self.obs_shape) != 1:
+            raise MulvError(f"{algorithm} learns from vectors, and this task shows frames {self.obs_shape}")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Time: `_h` is time h, `_h1` is h+1. The agent sees `o_h`, takes `a_h`, receives `r_h`, then sees `o_h1`.
 Axes, a closed vocabulary: `batch time window steps obs act latent feature head`. Agents see one example;
-the caller's `vmap` adds the batch in front.
+the caller's `vmap` adds the batch in front. Where observations are frames, `obs` is three axes of uint8.
 """
 
 from typing import Any, NamedTuple

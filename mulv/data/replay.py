@@ -1,4 +1,4 @@
-"""The replay: memory-mapped, one row a step, each observation once, windows cut by index arithmetic.
+"""The replay: files on disk, one row a step, each observation once, windows cut by index arithmetic.
 
 Every lane (parallel environment) has a ring of rows. A row is named by its logical time t, which counts
 the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's
@@ -10,63 +10,16 @@ were written since.
 
 import json
 import os
-import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 
 from mulv.core.errors import MulvError
-from mulv.core.spec import BatchSpec, EnvSpec, Step
+from mulv.core.spec import BatchSpec, Step
 from mulv.core.types import Batch, Future, Window
-
-
-@dataclass(frozen=True)
-class ReplayLayout:
-    """Shape of a replay on disk."""
-
-    obs_shape: tuple[int, ...]
-    obs_dtype: str
-    act_dim: int
-    lanes: int
-    capacity: int  # rows a lane that are sampled from
-    slack: int  # further rows a lane, kept for resuming
-
-    @classmethod
-    def of(cls, spec: EnvSpec, *, lanes: int, capacity: int, slack: int) -> "ReplayLayout":
-        """A layout for an environment; `capacity` and `slack` are rows over all lanes."""
-        per_lane = (-(-capacity // lanes), -(-slack // lanes))
-        return cls(spec.obs_shape, spec.obs_dtype, spec.act_dim, lanes, *per_lane)
-
-    @property
-    def ring(self) -> int:
-        """Rows a lane on disk."""
-        return self.capacity + self.slack
-
-    @property
-    def columns(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Name, type and shape of what a row holds."""
-        return {
-            "obs": (self.obs_dtype, self.obs_shape),
-            "action": ("float32", (self.act_dim,)),
-            "reward": ("float32", ()),
-            "terminated": ("bool", ()),
-            "truncated": ("bool", ()),
-            "step": ("int32", ()),
-        }
-
-    @property
-    def file_sizes(self) -> dict[str, int]:
-        """Bytes of each column's file."""
-        return {
-            name: np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * self.ring * self.lanes
-            for name, (dtype, shape) in self.columns.items()
-        }
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes on disk."""
-        return sum(self.file_sizes.values())
+from mulv.data.columns import MappedColumn, open_columns, reserve
+from mulv.data.layout import ReplayLayout
 
 
 class Replay:
@@ -75,14 +28,9 @@ class Replay:
     def __init__(self, directory: Path, layout: ReplayLayout, counts: np.ndarray):
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
-        self._maps = {
-            name: np.memmap(
-                directory / f"{name}.bin", dtype, "r+", shape=(layout.ring * layout.lanes, *shape)
-            )
-            for name, (dtype, shape) in layout.columns.items()
-        }
-        # Plain arrays over the same memory: indexing a memmap object costs several times as much.
-        self._rows = {name: np.asarray(m) for name, m in self._maps.items()}
+        self._columns = open_columns(directory, layout)
+        # What index arithmetic needs, as plain arrays; observations may be frames, which are not.
+        self._rows = {name: c.rows for name, c in self._columns.items() if isinstance(c, MappedColumn)}
 
     @classmethod
     def create(cls, directory: Path, layout: ReplayLayout) -> "Replay":
@@ -116,16 +64,7 @@ class Replay:
 
     @classmethod
     def _with_layout(cls, directory: Path, layout: ReplayLayout, counts: np.ndarray) -> "Replay":
-        files = {directory / f"{name}.bin": size for name, size in layout.file_sizes.items()}
-        needed = sum(size - (path.stat().st_size if path.exists() else 0) for path, size in files.items())
-        free = shutil.disk_usage(directory).free
-        if needed > free:
-            raise MulvError(
-                f"the replay needs {needed / 1e9:.2f} GB and {directory} has {free / 1e9:.2f} GB free; "
-                "lower --replay-capacity or choose another --out"
-            )
-        for path, size in files.items():
-            _reserve(path, size)
+        reserve(directory, layout)
         replay = cls(directory, layout, counts)
         replay.flush()
         return replay
@@ -136,9 +75,15 @@ class Replay:
 
     def append(self, rows: Step) -> None:
         """Write one row for each lane in `rows`."""
+        kept = self.layout
+        if rows.obs.shape[1:] != kept.obs_shape or rows.obs.dtype != kept.obs_dtype:
+            raise MulvError(
+                f"an observation is {rows.obs.shape[1:]} of {rows.obs.dtype}; "
+                f"this replay keeps {kept.obs_shape} of {kept.obs_dtype}"
+            )
         at = self._at(rows.lane, self.counts[rows.lane])
-        for name, column in self._rows.items():
-            column[at] = getattr(rows, name)
+        for name, column in self._columns.items():
+            column.put(at, getattr(rows, name))
         self.counts[rows.lane] += 1
 
     def mark_truncated(self) -> None:
@@ -150,8 +95,8 @@ class Replay:
 
     def flush(self) -> None:
         """Bring every row to the disk."""
-        for m in self._maps.values():
-            m.flush()
+        for column in self._columns.values():
+            column.flush()
         layout = {"layout": asdict(self.layout), "counts": self.counts.tolist()}
         aside = self.directory / "layout.json.tmp"
         aside.write_text(json.dumps(layout))
@@ -194,7 +139,7 @@ class Replay:
         future = Future(
             actions=_zero_unless(future_real, rows["action"][at_future]),
             rewards=np.ascontiguousarray(rewards[:, : spec.future]),
-            obs=_zero_unless(future_real, rows["obs"][at_future]),
+            obs=_zero_unless(future_real, self._columns["obs"].take(at_future)),
             mask=future_real,
         )
         return Batch(
@@ -211,7 +156,7 @@ class Replay:
         back = np.arange(-length + 1, 1)
         at = self._at(lane[:, None], t[:, None] + back)
         mask = step[:, None] + back >= 0
-        obs = _zero_unless(mask, self._rows["obs"][at])
+        obs = _zero_unless(mask, self._columns["obs"].take(at))
         return Window(obs, _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]]), mask)
 
     def _at(self, lane: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -263,11 +208,3 @@ def _map_batch(batch: Batch, f) -> Batch:  # type: ignore[no-untyped-def]
         Future(*map(f, batch.future)),
         f(batch.data_size),
     )
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Claim a file's blocks now; a sparse file would meet a full disk as a crash inside a memory write."""
-    with path.open("ab") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        file.truncate(size)

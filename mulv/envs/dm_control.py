@@ -1,13 +1,15 @@
 """dm_control's suite as Gymnasium environments with vector observations."""
 
-import warnings
+import os
 from typing import Any
+from unittest.mock import patch
 
 import gymnasium as gym
 import numpy as np
 
-with warnings.catch_warnings():  # it tries a windowing library, which complains where there is no display
-    warnings.simplefilter("ignore")
+# Loading it would load GL, or complain where there is none; frames are drawn by `render.py` instead.
+with patch.dict(os.environ, MUJOCO_GL="disable"):
+    from dm_control import mujoco as dm_mujoco
     from dm_control import suite
 
 
@@ -26,7 +28,7 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
     def __init__(self, id: str, render_mode: str | None = None):
         domain, _, task = id.partition("-")
         self._env = suite.load(domain, task, task_kwargs={"random": 0})
-        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+        self.metadata = {"render_modes": [], "render_fps": 50}
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Dict(
             {
@@ -57,7 +59,9 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
         super().reset(seed=seed)
         if seed is not None:
             self._env.task.random.seed(seed % 2**32)
-        return self._vectors(self._env.reset().observation), {}
+        # A task with new terrain would make a GL context, only to tell it so.
+        with patch.object(dm_mujoco.Physics, "contexts", None):
+            return self._vectors(self._env.reset().observation), {}
 
     def step(self, action: np.ndarray) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         step = self._env.step(action)
@@ -69,9 +73,6 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
             step.last() and not terminated,
             {},
         )
-
-    def render(self) -> np.ndarray:
-        return self._env.physics.render(height=64, width=64, camera_id=0)
 
     def close(self) -> None:
         self._env.close()

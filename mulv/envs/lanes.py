@@ -13,8 +13,8 @@ from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
 from mulv.core.spec import Step
 from mulv.envs.deadline import deadline
 from mulv.envs.make import env_spec
+from mulv.envs.wrappers import SUCCESS
 
-SUCCESS = ("success", "is_success")  # what environments call it in their info
 EpisodeSeed = Callable[[int, int], int]  # (lane, episode) to the seed of its reset
 
 
@@ -55,6 +55,7 @@ class Lanes:
         self._return = np.zeros(self.num)
         self._success: list[bool | None] = [None] * self.num
         self._awaits_reset = np.zeros(self.num, bool)  # NEXT_STEP only
+        self._sent = np.zeros((self.num, self.spec.act_dim), np.float32)
         self.finished: list[Episode] = []
 
     @classmethod
@@ -101,13 +102,24 @@ class Lanes:
 
     def step(self, actions: np.ndarray) -> list[Step]:
         """Take one action in every lane; lanes whose episode ended begin another."""
-        native = actions.argmax(-1) if self.spec.discrete else actions
+        self.send(actions)
+        return self.receive()
+
+    def send(self, actions: np.ndarray) -> None:
+        """Give every lane its action; worker processes begin to take it."""
+        self._sent = actions
+        if isinstance(self.env, AsyncVectorEnv):
+            with self._faults_named("step"):
+                self.env.step_async(self._native(actions))
+
+    def receive(self) -> list[Step]:
+        """What came of the actions that were sent."""
+        actions = self._sent
         with self._faults_named("step"):
             if isinstance(self.env, AsyncVectorEnv):
-                self.env.step_async(native)
                 obs, reward, terminated, truncated, info = self.env.step_wait(self._timeout)
             else:
-                obs, reward, terminated, truncated, info = self.env.step(native)
+                obs, reward, terminated, truncated, info = self.env.step(self._native(actions))
         was_reset, self._awaits_reset = self._awaits_reset, np.zeros(self.num, bool)
         if was_reset.any():  # NEXT_STEP: these lanes ignored the action and began an episode
             actions = np.where(was_reset[:, None], 0, actions).astype(np.float32)
@@ -135,6 +147,9 @@ class Lanes:
             return [rows]
         self._begin(ended)
         return [rows, self._reset_rows(ended)]
+
+    def _native(self, actions: np.ndarray) -> np.ndarray:
+        return actions.argmax(-1) if self.spec.discrete else actions
 
     def close(self) -> None:
         """End the environments, and their processes whatever state they are in."""
@@ -220,37 +235,3 @@ class Lanes:
             raise EnvironmentFault(f"{what} did not answer within {self._timeout:g} s") from error
         except Exception as error:
             raise EnvironmentFault(f"{what} raised {type(error).__name__}: {error}") from error
-
-
-def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> None:
-    """Try an environment once, so that a broken one is named before anything is written."""
-    env: gym.Env | None = None
-    try:
-        with deadline(timeout, "the environment, when it was tried out,"):
-            env = make()
-            obs, _ = env.reset(seed=0)
-            _check(env, obs, "reset")
-            result = env.step(env.action_space.sample())
-        if not isinstance(result, tuple) or len(result) != 5:
-            raise EnvironmentFault("step must return (observation, reward, terminated, truncated, info)")
-        _check(env, result[0], "step")
-        reward = np.asarray(result[1])
-        if reward.shape != ():
-            raise EnvironmentFault(f"the reward must be one number, and has shape {reward.shape}")
-    except MulvError:
-        raise
-    except Exception as error:
-        raise EnvironmentFault(f"the environment raised {type(error).__name__}: {error}") from error
-    finally:
-        if env is not None:
-            env.close()
-
-
-def _check(env: gym.Env, obs: Any, call: str) -> None:
-    space = env.observation_space
-    obs = np.asarray(obs)
-    if obs.shape != space.shape or obs.dtype != space.dtype:
-        raise EnvironmentFault(
-            f"{call} gave an observation of shape {obs.shape} and type {obs.dtype}, "
-            f"but its space says {space.shape} and {space.dtype}"
-        )

@@ -9,16 +9,22 @@ from gymnasium import spaces
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 from mulv.core.spec import EnvSpec
+from mulv.envs.frames import Draw, FrameObservation, check_frames, is_image
+from mulv.envs.gl import Quality
 from mulv.envs.mbbl import MBBLReward
+from mulv.envs.pendulum import PendulumView
+from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
 from mulv.envs.wrappers import ActionRepeat, Keep, KeepObservation, UnitAction, parse_keep
 
 DEFAULT_ENV_STEPS = 200_000
+_OURS = TASKS | PIXEL_TASKS
+_BY_ID = {gymnasium_id(task): task for task in _OURS.values()}
 
 
 def register() -> None:
     """Make every task a Gymnasium id, such as `mulv/HalfCheetah-P-v0` (called by `import mulv`)."""
-    for task in TASKS.values():
+    for task in _OURS.values():
         if gymnasium_id(task) not in gym.registry:
             gym.register(
                 gymnasium_id(task), entry_point="mulv.envs.make:make_task", kwargs={"task": task.name}
@@ -27,19 +33,20 @@ def register() -> None:
 
 def make_task(task: str, **kwargs: Any) -> gym.Env:
     """One of mulv's own tasks, by its name."""
-    return _build(TASKS[task], kwargs)
+    return make_env(task, **kwargs)
 
 
 def resolve(name: str, keep: str | None = None) -> Task:
     """The task a person means by `name`; a typo gets the nearest name."""
     short = _short(name)
     chosen = parse_keep(keep)
-    if short in TASKS:
+    ours = _BY_ID.get(name) or _OURS.get(short)
+    if ours is not None:
         if chosen is not None:
-            raise MulvError(f"{short} says itself what is kept; --keep is for other environments")
-        return TASKS[short]
-    if short.lower().startswith(("metaworld/", "meta-world/")) and not importlib.util.find_spec("metaworld"):
-        raise MulvError(f"{name} needs the extra metaworld: pip install 'mulv[metaworld]'")
+            raise MulvError(f"{ours.name} says itself what is kept; --keep is for other environments")
+        if ours.suite == "metaworld" and not importlib.util.find_spec("metaworld"):
+            raise MulvError(f"{name} needs the extra metaworld: pip install 'mulv[metaworld]'")
+        return ours
     for id_ in (short, f"mulv/{short}-v0"):  # the second: a POMDP of the theory room
         if id_ in gym.registry:
             horizon = gym.registry[id_].max_episode_steps or 0
@@ -49,7 +56,7 @@ def resolve(name: str, keep: str | None = None) -> Task:
 
     if short in suite_tasks():
         return Task(short, "dm_control", short, chosen, 1000, DEFAULT_ENV_STEPS)
-    near = nearest(short, [*TASKS, *suite_tasks(), *map(_short, gym.registry)])
+    near = nearest(short, [*_OURS, *suite_tasks(), *map(_short, gym.registry)])
     hint = f"did you mean {near!r}?" if near else "`mulv envs` lists the tasks"
     raise MulvError(f"no task is called {name!r}; {hint}")
 
@@ -59,14 +66,38 @@ def _short(name: str) -> str:
     return name.removeprefix("mulv/").removesuffix("-v0") if name.startswith("mulv/") else name
 
 
-def make_env(name: str, keep: str | None = None, action_repeat: int = 1, **kwargs: Any) -> gym.Env:
-    """A task as agents see it: a float32 vector, actions in [-1, 1] (or discrete), seeded by `reset`."""
-    return _build(resolve(name, keep), kwargs, action_repeat)
+def make_env(
+    name: str,
+    keep: str | None = None,
+    action_repeat: int | None = None,
+    camera: str | int | None = None,
+    render_quality: Quality | None = None,
+    **kwargs: Any,
+) -> gym.Env:
+    """A task as agents see it: a float32 vector or a uint8 frame, actions in [-1, 1] or discrete.
+
+    It is seeded by `reset`. What is None is the task's own, and the machine's own quality of rendering.
+    """
+    task = resolve(name, keep)
+    repeat = task.action_repeat if action_repeat is None else action_repeat
+    if task.pixels:
+        return _build_pixels(task, kwargs, repeat, camera, render_quality)
+    if camera is not None or render_quality is not None:
+        raise MulvError(f"{task.name} is not drawn; --camera and --render-quality are for -px tasks")
+    env = _simulator(task, kwargs)
+    if task.reward == "mbbl":
+        env = MBBLReward(env, task.id)
+    return _repeated(adapt(env, task.keep), repeat)
 
 
 def adapt(env: gym.Env, keep: Keep = None) -> gym.Env:
     """Any Gymnasium environment as agents see it."""
-    env = KeepObservation(env, keep)
+    if is_image(env.observation_space):
+        if keep is not None:
+            raise MulvError("observations are images; --keep chooses entries of vectors")
+        check_frames(env.observation_space)
+    else:
+        env = KeepObservation(env, keep)
     if isinstance(env.action_space, spaces.Box):
         return UnitAction(env)
     if not isinstance(env.action_space, spaces.Discrete) or env.action_space.start != 0:
@@ -85,18 +116,37 @@ def env_spec(env: gym.Env | gym.vector.VectorEnv) -> EnvSpec:
     return EnvSpec(tuple(obs.shape or ()), act_dim, discrete, str(obs.dtype))
 
 
-def _build(task: Task, kwargs: dict[str, Any], action_repeat: int = 1) -> gym.Env:
-    env: gym.Env
+def _simulator(task: Task, kwargs: dict[str, Any]) -> gym.Env:
     if task.suite == "dm_control":
         from mulv.envs.dm_control import DMControlEnv
 
-        env = DMControlEnv(task.id, **kwargs)
+        return DMControlEnv(task.id, **kwargs)
+    if task.suite == "metaworld":
+        from mulv.envs.metaworld import MetaWorldEnv
+
+        return MetaWorldEnv(task.id, **kwargs)
+    try:
+        return gym.make(task.id, disable_env_checker=True, **task.kwargs, **kwargs)
+    except (gym.error.Error, ImportError, TypeError) as error:
+        raise MulvError(f"{task.id} could not be made: {error}") from error
+
+
+def _build_pixels(
+    task: Task, kwargs: dict[str, Any], repeat: int, camera: str | int | None, quality: Quality | None
+) -> gym.Env:
+    env = _simulator(task, kwargs)
+    if task.camera is None:
+        if camera is not None or quality is not None:
+            raise MulvError(f"{task.name} is drawn without cameras; leave --camera and --render-quality out")
+        draw: Draw = PendulumView()
     else:
-        try:
-            env = gym.make(task.id, disable_env_checker=True, **task.kwargs, **kwargs)
-        except (gym.error.Error, ImportError, TypeError) as error:
-            raise MulvError(f"{task.id} could not be made: {error}") from error
-    if task.reward == "mbbl":
-        env = MBBLReward(env, task.id)
-    env = adapt(env, task.keep)
-    return ActionRepeat(env, action_repeat) if action_repeat > 1 else env
+        from mulv.envs.render import CameraView
+
+        draw = CameraView(env.unwrapped, task.camera if camera is None else camera, quality)
+        # Some tasks of dm_control never end by themselves.
+        env = gym.wrappers.TimeLimit(env, task.horizon)
+    return FrameObservation(_repeated(UnitAction(env), repeat), draw)
+
+
+def _repeated(env: gym.Env, times: int) -> gym.Env:
+    return ActionRepeat(env, times) if times > 1 else env

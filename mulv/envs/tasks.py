@@ -3,21 +3,27 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Suite = Literal["gymnasium", "dm_control"]
+Suite = Literal["gymnasium", "dm_control", "metaworld"]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A named task. `keep` lists positions of a vector, or names of a dictionary's entries; None is all."""
+    """A named task. `keep` lists positions of a vector, or names of a dictionary's entries; None is all.
+
+    With `pixels` an agent sees frames, of `camera` where a simulator draws them.
+    """
 
     name: str
     suite: Suite
-    id: str  # Gymnasium's id, or dm_control's "domain-task"
+    id: str  # Gymnasium's id, dm_control's "domain-task", or Meta-world's name
     keep: tuple[int, ...] | tuple[str, ...] | None
     horizon: int
     env_steps: int  # how long `mulv train` runs unless told
     reward: Literal["native", "mbbl"] = "native"
     kwargs: dict[str, Any] = field(default_factory=dict, hash=False)
+    pixels: bool = False
+    camera: str | int | None = None  # None: drawn without a camera
+    action_repeat: int = 1  # times each action is taken unless told
 
 
 def _span(*ranges: tuple[int, int]) -> tuple[int, ...]:
@@ -77,4 +83,4 @@ TASKS = {task.name: task for task in _all_tasks()}
 
 def gymnasium_id(task: Task) -> str:
     """The id under which a task is registered: `gym.make(gymnasium_id(task))`."""
-    return f"mulv/{task.name}-v0"
+    return f"mulv/{task.name.replace('/', '-')}-v0"

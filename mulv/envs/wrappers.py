@@ -10,6 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 
+SUCCESS = ("success", "is_success")  # what environments call it in their info
 Keep = tuple[int, ...] | tuple[str, ...] | None
 
 
@@ -50,8 +51,6 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, keep=keep)
         gym.ObservationWrapper.__init__(self, env)
         inner = env.observation_space
-        if isinstance(inner, spaces.Box) and inner.dtype == np.uint8 and len(inner.shape) >= 2:
-            raise MulvError(f"observations are images {inner.shape}; only vectors can be kept and flattened")
         if keep is not None and isinstance(keep[0], str):
             if not isinstance(inner, spaces.Dict):
                 raise MulvError("--keep names entries, but this observation has no names: use positions")
@@ -123,7 +122,7 @@ class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
 
 
 class ActionRepeat(gym.Wrapper, RecordConstructorArgs):
-    """Take each action several times and add up the rewards."""
+    """Take each action several times and add up the rewards; success at any of them is success."""
 
     def __init__(self, env: gym.Env, times: int):
         RecordConstructorArgs.__init__(self, times=times)
@@ -131,10 +130,13 @@ class ActionRepeat(gym.Wrapper, RecordConstructorArgs):
         self._times = times
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        total = 0.0
+        total, succeeded = 0.0, dict[str, bool]()
         for _ in range(self._times):
             obs, reward, terminated, truncated, info = self.env.step(action)
             total += float(reward)
+            for key in SUCCESS:
+                if key in info:
+                    succeeded[key] = succeeded.get(key, False) or bool(info[key])
             if terminated or truncated:
                 break
-        return obs, total, terminated, truncated, info
+        return obs, total, terminated, truncated, info | succeeded

@@ -13,6 +13,7 @@ import tyro
 from mulv.agents import AgentConfig, algorithm, preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
+from mulv.envs.gl import Quality
 
 DEFAULT_ALGO = "mulv"
 
@@ -50,10 +51,16 @@ class RunConfig:
     """Environments stepped in parallel."""
     env_workers: bool = False
     """One process per environment instead of this one."""
+    overlap: bool | None = None
+    """Learn while environments step, from data without that step. Default: for tasks of frames."""
     env_timeout: float = 60.0
     """Seconds after which an environment that does not answer is given up."""
-    action_repeat: int = 1
-    """Times each action is taken; env_steps counts every one."""
+    action_repeat: int | None = None
+    """Times each action is taken; env_steps counts every one. Default: the task's own, 2 for frames."""
+    camera: str | None = None
+    """Camera of a -px task, its name or number. Default: the task's own."""
+    render_quality: Quality | None = None
+    """Of a -px task: paper, or fast (no multisampling, small shadow map). Default: fast on a CPU."""
     eval_every: int | None = None
     """Environment steps between evaluations; 0 is never. Default: a twentieth of the run."""
     eval_episodes: int = 10
@@ -90,6 +97,11 @@ class RunConfig:
             raise MulvError("replay_ratio and env_timeout must be positive")
         if not isinstance(self.agent, algorithm(self.algo).config):
             raise MulvError(f"{type(self.agent).__name__} does not configure {self.algo!r}")
+
+    @property
+    def repeat(self) -> int:
+        """Simulator steps in a decision."""
+        return self.action_repeat or 1
 
 
 def to_json(config: Any) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import fcntl
 import functools
 import hashlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -29,6 +30,7 @@ from mulv.run.config import RunConfig, from_json, to_json
 PACKAGE = Path(__file__).resolve().parents[1]
 DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
+EXTRAS = ("metaworld",)
 
 
 class RunDirectory:
@@ -101,7 +103,8 @@ def new_directory(root: Path, config: RunConfig) -> Path:
 
 def versions() -> dict[str, str]:
     """Versions of what decides a result."""
-    return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in PACKAGES}
+    found = [*PACKAGES, *(name for name in EXTRAS if importlib.util.find_spec(name))]
+    return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in found}
 
 
 def commit() -> str:

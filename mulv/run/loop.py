@@ -90,9 +90,14 @@ class Trainer:
         while counters.env_steps < total or self.evaluate_now:
             if not self.evaluate_now:
                 before = counters.env_steps
-                self.collect()
-                if updates := self.updates_due():
-                    yield self.replay.sample(self.agent.batch_spec, updates, self.rngs[Stream.REPLAY])
+                self.send()
+                if (
+                    config.overlap
+                ):  # the device learns while the environments step, from the rows before these
+                    yield from self.due()
+                self.receive()
+                if not config.overlap:
+                    yield from self.due()
                 after = counters.env_steps
                 self.evaluate_now = crossed(before, after, evaluate_every) or (
                     evaluate_every > 0 and after >= total
@@ -122,8 +127,8 @@ class Trainer:
         self.check_finite()
         save()
 
-    def collect(self) -> None:
-        """One decision in every lane, into the replay."""
+    def send(self) -> None:
+        """One decision in every lane, on its way to the environments."""
         lanes, config, counters = self.lanes, self.config, self.counters
         obs, first = lanes.obs, lanes.first
         if counters.env_steps < config.learning_starts:
@@ -151,19 +156,25 @@ class Trainer:
             self.memory = memory
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
-        for rows in lanes.step(actions):
+        lanes.send(actions)
+
+    def receive(self) -> None:
+        """What the decisions led to, into the replay."""
+        lanes, config, counters = self.lanes, self.config, self.counters
+        for rows in lanes.receive():
             self.replay.append(rows)
             counters.agent_steps += int((rows.step > 0).sum())
-        counters.env_steps = counters.agent_steps * config.action_repeat
+        counters.env_steps = counters.agent_steps * config.repeat
         self.recent.extend((e.ret, e.length) for e in lanes.finished)
         lanes.finished.clear()
 
-    def updates_due(self) -> int:
-        """How many updates are to be made now: none, or enough for a round."""
+    def due(self) -> Iterator[Batch]:
+        """The batches of a round of updates, if enough are due for one."""
         config, counters = self.config, self.counters
-        learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
+        learned_from = counters.agent_steps - config.learning_starts // config.repeat
         due = int(learned_from * config.replay_ratio) - counters.updates
-        return due if due >= max(1, int(config.update_every * config.replay_ratio)) else 0
+        if due >= max(1, int(config.update_every * config.replay_ratio)):
+            yield self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
 
     def learn(self, batches: Batch) -> None:
         """A round of updates, in one call that is not waited for."""

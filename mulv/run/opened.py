@@ -162,11 +162,11 @@ def _bar(trainer: Trainer, enabled: bool) -> Progress:
 
 def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
     """Room for the capacity, or for all rows of a short run: at worst every step has its own reset."""
-    worst = 2 * ((config.total_steps or 0) // config.action_repeat + config.num_envs)
+    worst = 2 * ((config.total_steps or 0) // config.repeat + config.num_envs)
     if worst <= config.replay_capacity:
         return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=worst, slack=0)
     # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
-    slack = 2 * 2 * config.checkpoint_every * (config.keep_checkpoints + 1)
+    slack = 2 * 2 * -(-config.checkpoint_every // config.repeat) * (config.keep_checkpoints + 1)
     return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from mulv.core.errors import MulvError
 from mulv.core.types import Batch
-from mulv.envs import preflight
 from mulv.run import compiled
 from mulv.run.config import RunConfig, differences
 from mulv.run.interrupts import Interrupted, Interrupts
@@ -22,7 +21,7 @@ from mulv.run.loop import Trainer
 from mulv.run.opened import Make, OpenRun, Outcome
 from mulv.run.progress import Watcher
 from mulv.run.seeding import Stream
-from mulv.run.train import complete, environment_of
+from mulv.run.train import check_learnable, complete, environment_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def train_together(
             name = changed[0].partition(":")[0]
             raise MulvError(f"runs train together that differ in their seed alone; these differ in {name}")
     config = members[0].config
-    preflight(make or environment_of(config), config.env_timeout)
+    check_learnable(config, make or environment_of(config))
     interrupted: Interrupted | None = None
     with Interrupts(listen=save_on_signal) as interrupts, ExitStack() as stack:
         going: list[_Going] = []

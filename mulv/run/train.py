@@ -1,9 +1,12 @@
 """Start a run or take it up again, and see it to its end."""
 
+import functools
 from dataclasses import replace
 from pathlib import Path
 
+from mulv.agents import algorithm
 from mulv.envs import make_env, preflight, resolve
+from mulv.envs.gl import find_gl
 from mulv.run.config import RunConfig
 from mulv.run.interrupts import Interrupts
 from mulv.run.opened import Make, OpenRun, Outcome, Say
@@ -12,14 +15,33 @@ from mulv.run.progress import Watcher
 
 def complete(config: RunConfig) -> RunConfig:
     """The configuration with nothing left to default."""
-    total = config.total_steps or resolve(config.task, config.keep).env_steps
+    task = resolve(config.task, config.keep)
+    total = config.total_steps or task.env_steps
     every = max(1, total // 20) if config.eval_every is None else config.eval_every
-    return replace(config, total_steps=total, eval_every=every)
+    repeat = task.action_repeat if config.action_repeat is None else config.action_repeat
+    quality = config.render_quality
+    if task.camera is not None and quality is None:
+        quality = find_gl().quality
+    return replace(
+        config,
+        total_steps=total,
+        eval_every=every,
+        action_repeat=repeat,
+        render_quality=quality,
+        overlap=True if task.pixels and config.overlap is None else config.overlap,
+    )
 
 
 def environment_of(config: RunConfig) -> Make:
     """What builds the environment that a configuration names."""
-    return lambda: make_env(config.task, config.keep, config.action_repeat)
+    c = config
+    return functools.partial(make_env, c.task, c.keep, c.action_repeat, c.camera, c.render_quality)
+
+
+def check_learnable(config: RunConfig, make: Make) -> None:
+    """Try the environment, and the agent on its shapes: what cannot work is said before a run begins."""
+    spec = preflight(make, config.env_timeout)
+    algorithm(config.algo).agent(config.agent, spec)
 
 
 def train(
@@ -41,7 +63,7 @@ def train(
     if make is None:
         config = complete(config)
         make = environment_of(config)
-    preflight(make, config.env_timeout)
+    check_learnable(config, make)
     with (
         Interrupts(listen=save_on_signal) as interrupts,
         OpenRun(config, path, make, resume=resume, progress=progress, say=say) as run,

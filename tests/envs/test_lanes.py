@@ -176,7 +176,7 @@ def with_spaces(observation: spaces.Space = ANY, action: spaces.Space = UNIT) ->
         (with_spaces(action=spaces.Box(-1.0, 1.0, (2, 2), np.float32)), "not a vector"),
         (with_spaces(action=spaces.MultiDiscrete([2, 3])), "MultiDiscrete"),
         (with_spaces(action=spaces.Discrete(3, start=1)), "Discrete from 0"),
-        (with_spaces(observation=spaces.Box(0, 255, (64, 64, 3), np.uint8)), "images"),
+        (with_spaces(observation=spaces.Box(0, 255, (84, 84, 3), np.uint8)), "ResizeObservation"),
         (with_spaces(observation=spaces.Sequence(ANY)), "cannot be made a vector"),
         (with_spaces(observation=spaces.Text(5)), "cannot be made a vector"),
     ],

@@ -54,6 +54,9 @@ class MuLV(AbstractAgent):
     config: MuLVConfig
     spec: EnvSpec
 
+    def __post_init__(self) -> None:
+        self.spec.require_vectors("µLV-Rep")
+
     @property
     def batch_spec(self) -> BatchSpec:
         c = self.config

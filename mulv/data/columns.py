@@ -1,0 +1,116 @@
+"""A replay's files, one a column: small rows memory-mapped, frames read and written by position."""
+
+import mmap
+import os
+import shutil
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mulv.core.errors import MulvError
+from mulv.data.layout import ReplayLayout
+
+LARGE = 4096  # bytes of a row from which a column is not mapped
+
+
+class AbstractColumn(ABC):
+    """One value a row, in a file."""
+
+    @abstractmethod
+    def take(self, at: np.ndarray) -> np.ndarray:
+        """Copies of rows; the result has the shape of `at`, then that of a row."""
+
+    @abstractmethod
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        """Write rows."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Bring every row to the disk."""
+
+
+class MappedColumn(AbstractColumn):
+    """A plain array over the file's pages; indexing NumPy's own memmap costs several times as much."""
+
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)))
+        self.rows = np.frombuffer(self._map, dtype).reshape(shape)
+
+    def take(self, at: np.ndarray) -> np.ndarray:
+        return self.rows[at]
+
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        self.rows[at] = values
+
+    def flush(self) -> None:
+        self._map.flush()
+
+
+class FrameColumn(AbstractColumn):
+    """Frames in a file that is not mapped, but kept by the kernel's cache all the same.
+
+    Mapped pages count as memory of this process once they are touched, and the kernel maps far more than was
+    asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
+    """
+
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
+        self._file = os.open(path, os.O_RDWR)
+        weakref.finalize(self, os.close, self._file)
+        self._dtype, self._row = np.dtype(dtype), shape[1:]
+        self._size = self._dtype.itemsize * int(np.prod(self._row, dtype=int))
+
+    def take(self, at: np.ndarray) -> np.ndarray:
+        values = np.empty((*at.shape, *self._row), self._dtype)
+        view = values.data.cast("B")
+        for first, last, row in _runs(at):
+            wanted = view[first * self._size : last * self._size]
+            if os.preadv(self._file, [wanted], row * self._size) != len(wanted):
+                raise MulvError(f"the replay's frames end before row {row + last - first}: a file is damaged")
+        return values
+
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        view = np.ascontiguousarray(values, self._dtype).data.cast("B")
+        for first, last, row in _runs(at):
+            os.pwrite(self._file, view[first * self._size : last * self._size], row * self._size)
+
+    def flush(self) -> None:
+        os.fsync(self._file)
+
+
+def _runs(at: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Stretches of `at` that follow one another in the file: first, one past the last, row of the first."""
+    flat = at.ravel()
+    firsts = np.flatnonzero(np.diff(flat, prepend=-2) != 1)
+    yield from zip(firsts.tolist(), [*firsts[1:].tolist(), flat.size], flat[firsts].tolist(), strict=True)
+
+
+def open_columns(directory: Path, layout: ReplayLayout) -> dict[str, AbstractColumn]:
+    """A layout's files, which must exist."""
+    columns: dict[str, AbstractColumn] = {}
+    for name, (dtype, shape) in layout.columns.items():
+        rows = layout.ring * layout.lanes
+        kind = FrameColumn if layout.file_sizes[name] >= rows * LARGE else MappedColumn
+        columns[name] = kind(directory / f"{name}.bin", dtype, (rows, *shape))
+    return columns
+
+
+def reserve(directory: Path, layout: ReplayLayout) -> None:
+    """Claim every file's blocks, so that a full disk is met here and not mid-run."""
+    files = {directory / f"{name}.bin": size for name, size in layout.file_sizes.items()}
+    needed = sum(size - (path.stat().st_size if path.exists() else 0) for path, size in files.items())
+    free = shutil.disk_usage(directory).free
+    if needed > free:
+        raise MulvError(
+            f"the replay needs {needed / 1e9:.2f} GB and {directory} has {free / 1e9:.2f} GB free; "
+            "lower --replay-capacity or choose another --out"
+        )
+    for path, size in files.items():
+        with path.open("ab") as file:
+            # A sparse file would meet a full disk as a crash inside a memory write.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            file.truncate(size)

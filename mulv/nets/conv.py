@@ -1,0 +1,120 @@
+"""Convolutions that suit the device: on a CPU as matrix products (im2col), elsewhere as XLA has them.
+
+XLA's own are several times slower on a CPU than their matrix products. One example at a time, (height, width,
+channel); kernels are (height, width, in, out). Both ways give the same numbers up to rounding.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.core.errors import MulvError
+
+Method = Literal["im2col", "plain"]
+Image = Float[Array, "height width channel"]
+Kernel = Float[Array, "kernel kernel in out"]
+DIMENSIONS = ("NHWC", "HWIO", "NHWC")
+
+
+def device_method() -> Method:
+    """What is fast on the device that computations go to by default; asked when a function is traced."""
+    return "im2col" if jax.default_backend() == "cpu" else "plain"
+
+
+def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method | None = None) -> Image:
+    """Convolution: output y is Σ_i kernel[i] · x[stride · y + i − padding], zero outside of x."""
+    if (method or device_method()) == "plain":
+        return _plain(x, kernel, strides=(stride, stride), padding=padding, dilation=(1, 1))
+    padded = jnp.pad(x, ((padding, padding), (padding, padding), (0, 0)))
+    size = kernel.shape[0]
+    height, width = ((n - size) // stride + 1 for n in padded.shape[:2])
+    shifted = [
+        padded[i : i + stride * (height - 1) + 1 : stride, j : j + stride * (width - 1) + 1 : stride]
+        for i in range(size)
+        for j in range(size)
+    ]
+    return _products(shifted, kernel.reshape(-1, kernel.shape[-1]))
+
+
+def conv_transpose(
+    x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method | None = None
+) -> Image:
+    """Transposed convolution to `stride` times the size: `conv` of x with stride − 1 zeros between entries.
+
+    As matrix products: an output's position modulo the stride decides which entries of the kernel meet
+    anything but those zeros, so each of these phases is a small convolution of x itself.
+    """
+    size, before = kernel.shape[0], kernel.shape[0] - 1 - padding
+    if size - 2 * padding != stride or before < 0:
+        raise MulvError(
+            f"a transposed convolution with kernel {size}, stride {stride}, padding {padding} does not "
+            f"enlarge {stride} times; kernel − 2 · padding must be the stride"
+        )
+    if (method or device_method()) == "plain":
+        return _plain(x, kernel, strides=(1, 1), padding=before, dilation=(stride, stride))
+    height, width, _ = x.shape
+    padded = jnp.pad(x, ((before, before), (before, before), (0, 0)))  # more than any shift below
+    phases = []
+    for row in range(stride):
+        for column in range(stride):
+            top, left = ((before - phase) % stride for phase in (row, column))  # first entries that are met
+            shifted = []
+            for i in range(top, size, stride):
+                for j in range(left, size, stride):
+                    down = before + (row + i - before) // stride
+                    right = before + (column + j - before) // stride
+                    shifted.append(padded[down : down + height, right : right + width])
+            met = kernel[top::stride, left::stride]
+            phases.append(_products(shifted, met.reshape(-1, kernel.shape[-1])))
+    woven = jnp.stack(phases).reshape(stride, stride, height, width, -1)
+    return woven.transpose(2, 0, 3, 1, 4).reshape(stride * height, stride * width, -1)
+
+
+def _products(shifted: list[Image], weights: Float[Array, "taps out"]) -> Image:
+    """Every pixel's neighbourhood as a row, times the kernel as one matrix."""
+    return jnp.concatenate(shifted, axis=-1) @ weights
+
+
+def _plain(
+    x: Image, kernel: Kernel, *, strides: tuple[int, int], padding: int, dilation: tuple[int, int]
+) -> Image:
+    edges = [(padding, padding)] * 2
+    return jax.lax.conv_general_dilated(
+        x[None], kernel, strides, edges, lhs_dilation=dilation, dimension_numbers=DIMENSIONS
+    )[0]
+
+
+class Conv(eqx.Module):
+    """A convolution with a bias; `enlarges` makes it a transposed one."""
+
+    kernel: Kernel
+    bias: Float[Array, "out"]
+    stride: int = eqx.field(static=True)
+    padding: int = eqx.field(static=True)
+    enlarges: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        kernel: int,
+        stride: int,
+        padding: int,
+        enlarges: bool = False,
+        key: PRNGKeyArray,
+    ):
+        # An output of a transposed convolution meets only one entry in stride² of the kernel.
+        gain = 2.0 * (stride**2 if enlarges else 1)
+        initialise = jax.nn.initializers.variance_scaling(gain, "fan_in", "truncated_normal")
+        self.kernel = initialise(key, (kernel, kernel, in_channels, out_channels))
+        self.bias = jnp.zeros(out_channels)
+        self.stride, self.padding, self.enlarges = stride, padding, enlarges
+
+    def __call__(self, x: Image) -> Image:
+        apply = conv_transpose if self.enlarges else conv
+        y = apply(x, self.kernel, stride=self.stride, padding=self.padding)
+        return y + jnp.broadcast_to(self.bias, y.shape)

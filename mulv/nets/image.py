@@ -1,0 +1,84 @@
+"""The paper's image networks: frames of 64×64×3 to vectors and back.
+
+Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3). The paper gives channels
+only: here kernels of 4 halve or double the size (64, 32, 16, 8, 4), the 1024 units are 4×4×64, and the last
+convolution has a kernel of 3.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+
+from mulv.core.errors import MulvError
+from mulv.nets.conv import Conv
+from mulv.nets.trunk import Linear
+
+FRAME_SHAPE = (64, 64, 3)
+CHANNELS, LAYERS, SMALLEST, HIDDEN = 32, 4, 4, 1024
+# ImageNet's, as the paper says.
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+Frame = UInt8[Array, "64 64 3"]
+Picture = Float[Array, "64 64 3"]  # a frame as networks see it
+
+
+def normalise(frame: Frame) -> Picture:
+    """Bytes as numbers around zero, channel by channel."""
+    if frame.shape != FRAME_SHAPE or frame.dtype != jnp.uint8:
+        raise MulvError(f"a frame must be {FRAME_SHAPE} of uint8; this is {frame.shape} of {frame.dtype}")
+    mean, std = (jnp.broadcast_to(jnp.array(value), FRAME_SHAPE) for value in (MEAN, STD))
+    return (frame.astype(jnp.float32) / 255 - mean) / std
+
+
+def denormalise(picture: Picture) -> Frame:
+    """The frame that a picture stands for: rounded, and cut off at black and white."""
+    mean, std = (jnp.broadcast_to(jnp.array(value), FRAME_SHAPE) for value in (MEAN, STD))
+    return jnp.round(jnp.clip(picture * std + mean, 0, 1) * 255).astype(jnp.uint8)
+
+
+class ImageEncoder(eqx.Module):
+    """Conv(32)×4, MLP(out_dim): a normalised frame to a vector."""
+
+    convs: list[Conv]
+    head: Linear
+
+    def __init__(self, out_dim: int = 100, *, key: PRNGKeyArray):
+        *conv_keys, head_key = jax.random.split(key, LAYERS + 1)
+        self.convs = [
+            Conv(3 if i == 0 else CHANNELS, CHANNELS, kernel=4, stride=2, padding=1, key=k)
+            for i, k in enumerate(conv_keys)
+        ]
+        self.head = Linear(SMALLEST**2 * CHANNELS, out_dim, key=head_key)
+
+    def __call__(self, picture: Picture) -> Float[Array, "out"]:
+        x = picture
+        for layer in self.convs:
+            x = jax.nn.relu(layer(x))
+        return self.head(x.ravel())
+
+
+class ImageDecoder(eqx.Module):
+    """MLP(in_dim), MLP(1024), ConvT(32)×4, Conv(3): a vector to a normalised frame."""
+
+    first: Linear
+    second: Linear
+    convs: list[Conv]
+    head: Conv
+
+    def __init__(self, in_dim: int = 100, *, key: PRNGKeyArray):
+        first_key, second_key, head_key, *conv_keys = jax.random.split(key, LAYERS + 3)
+        self.first = Linear(in_dim, in_dim, key=first_key, scale=2.0**0.5)
+        self.second = Linear(in_dim, HIDDEN, key=second_key, scale=2.0**0.5)
+        channels = [HIDDEN // SMALLEST**2] + [CHANNELS] * LAYERS
+        self.convs = [
+            Conv(channels[i], CHANNELS, kernel=4, stride=2, padding=1, enlarges=True, key=k)
+            for i, k in enumerate(conv_keys)
+        ]
+        self.head = Conv(CHANNELS, 3, kernel=3, stride=1, padding=1, key=head_key)
+
+    def __call__(self, z: Float[Array, "in"]) -> Picture:
+        x = jax.nn.relu(self.second(jax.nn.relu(self.first(z)))).reshape(SMALLEST, SMALLEST, -1)
+        for layer in self.convs:
+            x = jax.nn.relu(layer(x))
+        return self.head(x)
