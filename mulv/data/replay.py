@@ -11,74 +11,29 @@ were written since.
 import json
 import os
 import shutil
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from mulv.core.errors import MulvError
-from mulv.core.spec import BatchSpec, EnvSpec, Step
+from mulv.core.spec import BatchSpec, Step
 from mulv.core.types import Batch, Future, Window
-
-
-@dataclass(frozen=True)
-class ReplayLayout:
-    """Shape of a replay on disk."""
-
-    obs_shape: tuple[int, ...]
-    obs_dtype: str
-    act_dim: int
-    lanes: int
-    capacity: int  # rows a lane that are sampled from
-    slack: int  # further rows a lane, kept for resuming
-
-    @classmethod
-    def of(cls, spec: EnvSpec, *, lanes: int, capacity: int, slack: int) -> "ReplayLayout":
-        """A layout for an environment; `capacity` and `slack` are rows over all lanes."""
-        per_lane = (-(-capacity // lanes), -(-slack // lanes))
-        return cls(spec.obs_shape, spec.obs_dtype, spec.act_dim, lanes, *per_lane)
-
-    @property
-    def ring(self) -> int:
-        """Rows a lane on disk."""
-        return self.capacity + self.slack
-
-    @property
-    def columns(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Name, type and shape of what a row holds."""
-        return {
-            "obs": (self.obs_dtype, self.obs_shape),
-            "action": ("float32", (self.act_dim,)),
-            "reward": ("float32", ()),
-            "terminated": ("bool", ()),
-            "truncated": ("bool", ()),
-            "step": ("int32", ()),
-        }
-
-    @property
-    def file_sizes(self) -> dict[str, int]:
-        """Bytes of each column's file."""
-        return {
-            name: np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * self.ring * self.lanes
-            for name, (dtype, shape) in self.columns.items()
-        }
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes on disk."""
-        return sum(self.file_sizes.values())
+from mulv.data.layout import ReplayLayout, reserve
 
 
 class Replay:
-    """Rows on disk and how many each lane wrote. Only `append` and `mark_truncated` change it."""
+    """Rows on disk and how many each lane wrote. Only `append`, `extend` and `mark_truncated` change it."""
 
-    def __init__(self, directory: Path, layout: ReplayLayout, counts: np.ndarray):
+    def __init__(
+        self, directory: Path, layout: ReplayLayout, counts: np.ndarray, mode: Literal["r", "r+"] = "r+"
+    ):
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
+        rows = layout.ring * layout.lanes
         self._maps = {
-            name: np.memmap(
-                directory / f"{name}.bin", dtype, "r+", shape=(layout.ring * layout.lanes, *shape)
-            )
+            name: np.memmap(directory / f"{name}.bin", dtype, mode, shape=(rows, *shape))
             for name, (dtype, shape) in layout.columns.items()
         }
         # Plain arrays over the same memory: indexing a memmap object costs several times as much.
@@ -91,7 +46,9 @@ class Replay:
         return cls._with_layout(directory, layout, np.zeros(layout.lanes, np.int64))
 
     @classmethod
-    def open(cls, directory: Path, counts: np.ndarray | None = None) -> "Replay":
+    def open(
+        cls, directory: Path, counts: np.ndarray | None = None, *, mode: Literal["r", "r+"] = "r+"
+    ) -> "Replay":
         """A replay as it was when `counts` rows had been written, or at its last flush."""
         try:
             saved = json.loads((directory / "layout.json").read_text())
@@ -99,7 +56,7 @@ class Replay:
             for name, size in layout.file_sizes.items():
                 if (directory / f"{name}.bin").stat().st_size < size:
                     raise MulvError(f"{directory / name}.bin is damaged: it is shorter than its {size} bytes")
-            return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts)
+            return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts, mode)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MulvError(f"the replay in {directory} cannot be read: {error}") from error
 
@@ -125,7 +82,7 @@ class Replay:
                 "lower --replay-capacity or choose another --out"
             )
         for path, size in files.items():
-            _reserve(path, size)
+            reserve(path, size)
         replay = cls(directory, layout, counts)
         replay.flush()
         return replay
@@ -140,6 +97,17 @@ class Replay:
         for name, column in self._rows.items():
             column[at] = getattr(rows, name)
         self.counts[rows.lane] += 1
+
+    def extend(self, lane: int, rows: Step) -> None:
+        """Write many rows of one lane, in their order; they must fit the capacity."""
+        at = self._at(np.int64(lane), self.counts[lane] + np.arange(len(rows.step)))
+        for name, column in self._rows.items():
+            column[at] = getattr(rows, name)
+        self.counts[lane] += len(rows.step)
+
+    def column(self, name: str, lane: int, t: np.ndarray) -> np.ndarray:
+        """What rows (lane, t) hold in a column."""
+        return self._rows[name][self._at(np.int64(lane), t)]
 
     def mark_truncated(self) -> None:
         """Say of every lane's unfinished episode that it was cut off: a resumed run starts others."""
@@ -261,11 +229,3 @@ def _map_batch(batch: Batch, f) -> Batch:  # type: ignore[no-untyped-def]
         Window(*map(f, batch.x_hn)),
         Future(*map(f, batch.future)),
     )
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Claim a file's blocks now; a sparse file would meet a full disk as a crash inside a memory write."""
-    with path.open("ab") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        file.truncate(size)
