@@ -34,7 +34,7 @@ class RunConfig:
     seed: int = 0
     """Every random stream of the run derives from this."""
     total_steps: int | None = None
-    """Environment steps. Default: the task's own."""
+    """Environment steps. Default: the task's own; none after updates on data."""
     learning_starts: int = 1000
     """Steps of uniform actions before the first update."""
     replay_ratio: float = 1.0
@@ -61,10 +61,15 @@ class RunConfig:
     """Environment steps between checkpoints, each at the next episode end."""
     keep_checkpoints: int = 2
     """How many of the newest checkpoints stay."""
+    data: str | None = None
+    """Dataset that the replay begins with: a run directory, or a local Minari dataset. Default: none."""
+    offline_updates: int = 0
+    """Updates on that data alone, before the first step."""
 
     def __post_init__(self) -> None:
         at_least = {
-            "total_steps": 1,
+            "total_steps": 0 if self.offline_updates else 1,
+            "offline_updates": 0,
             "learning_starts": 0,
             "replay_capacity": self.agent.window + self.agent.n_step + 1,
             "num_envs": 1,
@@ -83,6 +88,13 @@ class RunConfig:
                 raise MulvError(f"{name} is {value}; it must be at least {least}")
         if not self.replay_ratio > 0 or not self.env_timeout > 0:
             raise MulvError("replay_ratio and env_timeout must be positive")
+        if self.offline_updates and self.data is None:
+            raise MulvError("offline_updates need data to learn from; say which with --data")
+        if algorithm(self.algo).copies_data and (self.data is None or self.total_steps):
+            raise MulvError(
+                f"{self.algo} copies recorded actions and learns nothing from steps of its own; "
+                f"use mulv offline --algo {self.algo} --data DATASET"
+            )
         if not isinstance(self.agent, algorithm(self.algo).config):
             raise MulvError(f"{type(self.agent).__name__} does not configure {self.algo!r}")
 

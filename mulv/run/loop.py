@@ -35,6 +35,12 @@ class Counters:
     env_steps: int = 0  # simulator steps, action repeat included
     agent_steps: int = 0  # decisions
     updates: int = 0  # gradient steps
+    offline_updates: int = 0  # those of them on data alone, before the first step
+
+    @property
+    def clock(self) -> int:
+        """What evaluations, logs and checkpoints go by: updates while offline, then environment steps too."""
+        return self.offline_updates + self.env_steps
 
 
 def crossed(before: int, after: int, every: int) -> bool:
@@ -74,23 +80,25 @@ class Trainer:
         return compiled.unpack(self.agent, self.state)
 
     def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> None:
-        """Collect, learn, log, evaluate and save until the steps are done."""
+        """Learn, log, evaluate and save until the updates on data and then the steps are done."""
         config, counters = self.config, self.counters
-        total, evaluate_every = config.total_steps or 0, config.eval_every or 0
+        total, evaluate_every = config.offline_updates + (config.total_steps or 0), config.eval_every or 0
         save_due_at: int | None = None
-        started, start_step = time.perf_counter(), counters.env_steps
-        while counters.env_steps < total or self.evaluate_now:
+        started, start = time.perf_counter(), counters.clock
+        while counters.clock < total or self.evaluate_now:
             if not self.evaluate_now:
-                before = counters.env_steps
-                self.collect()
-                self.learn()
-                after = counters.env_steps
+                before = counters.clock
+                if counters.offline_updates < config.offline_updates:
+                    self.learn_offline()
+                else:
+                    self.collect()
+                    self.learn()
+                after = counters.clock
                 self.evaluate_now = crossed(before, after, evaluate_every) or (
                     evaluate_every > 0 and after >= total
                 )
                 if crossed(before, after, config.log_every):
-                    fps = (after - start_step) / (time.perf_counter() - started)
-                    self.log(fps)
+                    self.log(fps=(after - start) / (time.perf_counter() - started))
                 if save_due_at is None and crossed(before, after, config.checkpoint_every):
                     save_due_at = after
                 progress.step(after, self.recent[-1][0] if self.recent else None)
@@ -105,8 +113,8 @@ class Trainer:
                 save()
                 raise Interrupted(interrupts.signum)
             # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
-            overdue = save_due_at is not None and counters.env_steps - save_due_at >= config.checkpoint_every
-            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.env_steps < total:
+            overdue = save_due_at is not None and counters.clock - save_due_at >= config.checkpoint_every
+            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.clock < total:
                 self.check_finite()
                 save()
                 save_due_at = None
@@ -116,6 +124,8 @@ class Trainer:
     def collect(self) -> None:
         """One decision in every lane, into the replay."""
         lanes, config, counters = self.lanes, self.config, self.counters
+        if not lanes.episodes_begun.any():
+            self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
         if counters.env_steps < config.learning_starts:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
@@ -145,14 +155,27 @@ class Trainer:
         """A round of updates once enough are due, in one call that is not waited for."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.action_repeat
-        due = int(learned_from * config.replay_ratio) - counters.updates
-        if due < max(1, int(config.update_every * config.replay_ratio)):
-            return
-        batches = self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
+        due = int(learned_from * config.replay_ratio) - (counters.updates - counters.offline_updates)
+        if due >= self._round:
+            self._update(due)
+
+    def learn_offline(self) -> None:
+        """A round of updates on what the replay began with."""
+        due = min(self._round, self.config.offline_updates - self.counters.offline_updates)
+        self._update(due)
+        self.counters.offline_updates += due
+
+    @property
+    def _round(self) -> int:
+        return max(1, int(self.config.update_every * self.config.replay_ratio))
+
+    def _update(self, number: int) -> None:
+        batches = self.replay.sample(self.agent.batch_spec, number, self.rngs[Stream.REPLAY])
+        self.check_finite()  # of the round before, which ran while these were drawn
         self.state, self.metrics, self._finite = compiled.update(
-            self.agent, self.state, batches, self.keys[Stream.UPDATE], np.int32(counters.updates)
+            self.agent, self.state, batches, self.keys[Stream.UPDATE], np.int32(self.counters.updates)
         )
-        counters.updates += due
+        self.counters.updates += number
 
     def check_finite(self) -> None:
         """Stop if an update of the last round met a NaN or an infinity, and say where."""
@@ -182,7 +205,7 @@ class Trainer:
         """Those of the last update, and the agent's closer look at a batch that learning does not use."""
         if not self.metrics:
             return {}
-        config, step = self.config, self.counters.env_steps
+        config, step = self.config, self.counters.clock
         rng = seeding.generator(config.seed, Stream.INSPECT, step)
         batch = jax.tree.map(lambda leaf: leaf[0], self.replay.sample(self.agent.batch_spec, 1, rng))
         key = jax.random.fold_in(seeding.key(config.seed, Stream.INSPECT), step)

@@ -17,6 +17,7 @@ from mulv.data import Replay, ReplayLayout
 from mulv.envs import Lanes, make_env, preflight, resolve
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.dataset import Data, data_rows, read_data, read_record
 from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.interrupts import Interrupts
 from mulv.run.logging import Logger
@@ -37,8 +38,10 @@ class Outcome:
 
 def complete(config: RunConfig) -> RunConfig:
     """The configuration with nothing left to default."""
-    total = config.total_steps or resolve(config.task, config.keep).env_steps
-    every = max(1, total // 20) if config.eval_every is None else config.eval_every
+    usual = 0 if config.offline_updates else resolve(config.task, config.keep).env_steps
+    total = usual if config.total_steps is None else config.total_steps
+    length = config.offline_updates + total
+    every = max(1, length // 20) if config.eval_every is None else config.eval_every
     return replace(config, total_steps=total, eval_every=every)
 
 
@@ -62,7 +65,7 @@ def train(
     save_on_signal: bool = True,
     say: Say = lambda line: None,
 ) -> Outcome:
-    """Train to `config.total_steps`, from the start or from the run's newest checkpoint.
+    """Train on `config.data`, if any, then to `config.total_steps`, or on from the run's newest checkpoint.
 
     `make` builds the environment where `config.task` does not name one. `progress` is whether to show a
     bar, or who else is told. A checkpoint saved on a signal mostly lies within an episode, so that what is
@@ -74,6 +77,8 @@ def train(
     else:
         build = make
     preflight(build, config.env_timeout)
+    saved = resume and checkpoint.saved_steps(RunDirectory(path).checkpoints)
+    data = None if config.data is None or saved else read_data(config, build)
     with RunDirectory(path) as directory, Interrupts(listen=save_on_signal) as interrupts:
         if resume:
             check_same(directory.read_config(), config, path)
@@ -89,12 +94,12 @@ def train(
             timeout=config.env_timeout,
         )
         try:
-            if resume and checkpoint.saved_steps(directory.checkpoints):
+            if saved:
                 trainer, earlier_seconds = _take_up(config, directory, lanes, build, say)
             else:
                 if resume:
                     say("           there was no checkpoint yet: starting from the beginning")
-                trainer, earlier_seconds = _begin(config, directory, lanes, build, say), 0.0
+                trainer, earlier_seconds = _begin(config, directory, lanes, build, data, say), 0.0
         except BaseException:
             lanes.close()
             raise
@@ -117,31 +122,41 @@ def train(
 def _bar(trainer: Trainer, enabled: bool) -> Progress:
     config = trainer.config
     label = f"{config.algo} {config.task}"
-    return Progress(config.total_steps or 0, trainer.counters.env_steps, label, enabled)
+    total = config.offline_updates + (config.total_steps or 0)
+    return Progress(total, trainer.counters.clock, label, enabled)
 
 
-def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
-    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset."""
+def replay_layout(config: RunConfig, lanes: Lanes, data_rows: int = 0) -> ReplayLayout:
+    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset.
+
+    Each lane's share of the data comes on top: it is kept whole until steps of the run's own fill the rest.
+    """
     worst = 2 * ((config.total_steps or 0) // config.action_repeat + config.num_envs)
-    if worst <= config.replay_capacity:
-        return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=worst, slack=0)
     # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
     slack = 2 * 2 * config.checkpoint_every * (config.keep_checkpoints + 1)
-    return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
+    room = (worst, 0) if worst <= config.replay_capacity else (config.replay_capacity, slack)
+    layout = ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=room[0], slack=room[1])
+    return replace(layout, capacity=layout.capacity + data_rows)
 
 
 def _begin(
-    config: RunConfig, directory: RunDirectory, lanes: Lanes, make: Callable[[], gym.Env], say: Say
+    config: RunConfig,
+    directory: RunDirectory,
+    lanes: Lanes,
+    make: Callable[[], gym.Env],
+    data: Data | None,
+    say: Say,
 ) -> Trainer:
-    """A run at its first step."""
+    """A run at its first step, or at the first update on its data."""
     agent = algorithm(config.algo).agent(config.agent, lanes.spec)
-    layout = replay_layout(config, lanes)
+    layout = replay_layout(config, lanes, data.survey.rows(lanes.num) if data else 0)
     say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
     replay = Replay.create(directory.replay, layout)
+    if data is not None:
+        say(f"data       {data.survey}")
+        data.put_into(replay, directory)
     directory.write_config(config)
-    trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make)
-    replay.append(lanes.start())
-    return trainer
+    return Trainer(config, agent, lanes, replay, Logger(directory.path), make)
 
 
 def _take_up(
@@ -154,8 +169,8 @@ def _take_up(
     state, meta, used = checkpoint.load_latest(directory.checkpoints, like)
     counters = Counters(**meta["counters"])
     replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
-    replay = replay.enlarged(replay_layout(config, lanes))
-    logger = Logger(directory.path, meta["offsets"], counters.env_steps)
+    replay = replay.enlarged(replay_layout(config, lanes, data_rows(directory, lanes.num)))
+    logger = Logger(directory.path, meta["offsets"], counters.clock)
     trainer = Trainer(config, agent, lanes, replay, logger, make)
     trainer.state, trainer.counters = compiled.pack(state), counters
     trainer.recent.extend((ret, length) for ret, length in meta["recent"])
@@ -164,6 +179,9 @@ def _take_up(
         trainer.rngs[Stream[name]].bit_generator.state = rng_state
     lanes.episodes_begun[:] = meta["episodes_begun"]
     say(f"resumed    {used}")
+    directory.write_config(config)
+    if not lanes.episodes_begun.any():  # it has only learned from data so far
+        return trainer, meta["wall_s"]
     if meta["at_episode_end"]:
         # The episodes that begin here are already counted, and their first rows written: do both again.
         lanes.episodes_begun -= 1
@@ -172,7 +190,6 @@ def _take_up(
         replay.mark_truncated()
         say("           it lies within an episode: that one is cut off and another begun")
     replay.append(lanes.start())
-    directory.write_config(config)
     return trainer, meta["wall_s"]
 
 
@@ -189,8 +206,8 @@ def _save(trainer: Trainer, directory: RunDirectory, seconds: float) -> None:
         "offsets": trainer.logger.offsets,
         "wall_s": seconds,
     }
-    steps, keep = trainer.counters.env_steps, trainer.config.keep_checkpoints
-    checkpoint.save(directory.checkpoints, steps, trainer.tree, meta, keep=keep)
+    clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
+    checkpoint.save(directory.checkpoints, clock, trainer.tree, meta, keep=keep)
 
 
 def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcome:
@@ -205,6 +222,7 @@ def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcom
         "env_steps": trainer.counters.env_steps,
         "updates": trainer.counters.updates,
         "eval_env_steps": [e["env_steps"] for e in evaluations],
+        "eval_updates": [e["updates"] for e in evaluations],
         "eval_returns": [e["returns"] for e in evaluations],
         "eval_success": successes if successes and None not in successes else None,
         "final_mean": float(np.mean(evaluations[-1]["returns"])) if evaluations else None,
@@ -213,7 +231,7 @@ def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcom
         "commit": commit(),
         "versions": versions(),
         "wall_s": round(seconds, 1),
-    }
+    } | ({"dataset": read_record(directory)} if config.data else {})
     aside = directory.path / "result.json.tmp"
     aside.write_text(json.dumps(result))
     os.replace(aside, directory.path / "result.json")
