@@ -5,14 +5,20 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mulv.core.errors import EnvironmentFault, MulvError
+
+if TYPE_CHECKING:
+    from mulv.run.config import RunConfig
 
 USAGE = """\
 usage: mulv COMMAND [OPTIONS]
 
 commands:
   train   train an agent, or take up a run again (--resume RUN)
+  offline learn from a dataset alone, or collect one (--collect KIND)
   eval    evaluate a run's newest checkpoint
   compare draw the learning curves of runs in one picture
   bench   run a suite of tasks, methods and seeds (--list shows them)
@@ -54,6 +60,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
 
     commands = {
         "train": _train,
+        "offline": _offline,
         "eval": _eval,
         "compare": _compare,
         "bench": _bench,
@@ -70,29 +77,51 @@ def _fail(message: str) -> int:
 
 
 def _train(arguments: list[str]) -> int:
+    from mulv.options import parse_train
+    from mulv.run.directory import new_directory
+    from mulv.run.train import complete
+
+    options = parse_train(arguments)
+    config = complete(options.config)
+    path = options.resume or new_directory(options.out, config)
+    return _run(config, path, resume=options.resume is not None, progress=options.progress)
+
+
+def _offline(arguments: list[str]) -> int:
+    from mulv.options import parse_collect, parse_offline
+    from mulv.run.collect import collect
+    from mulv.run.directory import new_directory
+    from mulv.run.runtime import use_compilation_cache
+    from mulv.run.train import complete
+
+    if (wanted := parse_collect(arguments)) is None:
+        options = parse_offline(arguments)
+        config = complete(options.config)
+        path = options.out or new_directory(Path("runs"), config)
+        return _run(config, path, resume=False, progress=options.progress)
+    use_compilation_cache()
+    found = collect(wanted, say=lambda s: print(s, flush=True))
+    print(f"dataset    {wanted.out}: {found}")
+    return 0
+
+
+def _run(config: "RunConfig", path: Path, *, resume: bool, progress: bool) -> int:
+    """Train, and tell how it went."""
     import numpy as np
 
     from mulv.bench.curves import hidden_values, learning_curve
-    from mulv.options import parse_train
-    from mulv.run.directory import new_directory
     from mulv.run.interrupts import Interrupted
     from mulv.run.runtime import use_compilation_cache
-    from mulv.run.train import complete, train
+    from mulv.run.train import train
 
-    options = parse_train(arguments)
     use_compilation_cache()
-    config = complete(options.config)
-    path = options.resume or new_directory(options.out, config)
-    print(f"task       {config.task}, {config.total_steps:,} steps with {config.algo}, seed {config.seed}")
+    updates = f"{config.offline_updates:,} updates on {config.data}" if config.offline_updates else ""
+    steps = f"{config.total_steps:,} steps" if config.total_steps else ""
+    length = " and then ".join(filter(None, (updates, steps)))
+    print(f"task       {config.task}, {length} with {config.algo}, seed {config.seed}")
     print(f"run        {path}", flush=True)
     try:
-        outcome = train(
-            config,
-            path,
-            resume=options.resume is not None,
-            progress=options.progress,
-            say=lambda s: print(s, flush=True),
-        )
+        outcome = train(config, path, resume=resume, progress=progress, say=lambda s: print(s, flush=True))
     except Interrupted as interrupted:
         print(f"stopped by {interrupted}; take it up again with: mulv train --resume {path}", file=sys.stderr)
         return interrupted.exit_code
@@ -180,21 +209,13 @@ def _bench(arguments: list[str]) -> int:
 
 
 def _envs(arguments: list[str]) -> int:
-    from mulv.envs import TASKS, env_spec, gymnasium_id, make_env
+    from mulv.envs.listing import list_tasks
     from mulv.tabular.gymnasium_ids import IDS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")
         return 0 if arguments[0] in ("-h", "--help") else 2
-    row = "{:20}{:>12}{:>9}{:>9}  {:29}{}"
-    print(row.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation"))
-    for task in TASKS.values():
-        env = make_env(task.name)
-        spec = env_spec(env)
-        env.close()
-        kept = "all" if task.keep is None else _kept(task.keep)
-        sizes = (spec.obs_dim, spec.act_dim, task.horizon)
-        print(row.format(task.name, *sizes, gymnasium_id(task), f"{kept} of {task.id}"))
+    print("\n".join(list_tasks()))
     pomdps = ", ".join(each.id for each in IDS.values())
     print(f"\nAlso finite POMDPs, seen and acted on in whole numbers: {pomdps}.")
     print("Also any Gymnasium id or dm_control domain-task, with --keep 0-4,7 or --keep position,touch.")
@@ -225,16 +246,3 @@ def _theory_check(arguments: list[str]) -> int:
     if options.json:
         print(json.dumps(report.summary()))
     return 0
-
-
-def _kept(keep: tuple[int, ...] | tuple[str, ...]) -> str:
-    """Positions as ranges, names as they are."""
-    if isinstance(keep[0], str):
-        return "+".join(str(name) for name in keep)
-    spans: list[list[int]] = []
-    for position in map(int, keep):
-        if spans and spans[-1][1] == position - 1:
-            spans[-1][1] = position
-        else:
-            spans.append([position, position])
-    return ",".join(f"{a}-{b}" if a != b else str(a) for a, b in spans)
