@@ -22,17 +22,22 @@ Options = Mapping[str, Any]  # named as on the command line: "window", "trunk.ac
 
 @dataclass(frozen=True)
 class Method:
-    """An agent with some options changed."""
+    """An agent with some options changed. `awaits` names what mulv must learn before it can run."""
 
     algo: str
     options: Options = field(default_factory=dict)
     preset: str = "default"
     full: bool = False  # on the task with its full observation: -F where the suite says -P
+    awaits: str = ""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """Every method on every task with every seed. `awaits` names what mulv must learn before it can run."""
+    """Every method on every task with every seed; `awaits` as a method's.
+
+    With `data` the runs learn from a dataset alone, {task} in it standing for the task's name, and `steps`
+    are updates.
+    """
 
     name: str
     purpose: str
@@ -43,6 +48,7 @@ class Suite:
     options: Options = field(default_factory=dict)  # of every run
     steps_of: Mapping[str, int] = field(default_factory=dict)  # tasks that need another number of steps
     awaits: str = ""
+    data: str = ""
 
     @property
     def runs(self) -> int:
@@ -82,6 +88,7 @@ class Suite:
             parts.append(f"the task {tasks[0]}{others}")
         if algos:
             parts.append(f"the algorithm{'s' * (len(algos) > 1)} {', '.join(algos)}")
+        parts += dict.fromkeys(m.awaits for m in self.methods.values() if m.awaits)
         return " and ".join(parts) or None
 
     def jobs(self) -> list["Job"]:
@@ -97,16 +104,23 @@ class Suite:
 
     def _config(self, method: Method, task: str, seed: int) -> RunConfig:
         options = {**self.options, **method.options}
-        if fixed := {"task", "algo", "seed", "total_steps"} & options.keys():
+        if fixed := {"task", "algo", "seed", "total_steps", "data", "offline_updates"} & options.keys():
             raise MulvError(f"{fixed.pop()} is no option of the suite {self.name}: it has a field of its own")
         base = RunConfig(
             task="-F".join(task.rsplit("-P", 1)) if method.full else task,
             algo=method.algo,
             agent=preset(method.algo, method.preset),
             seed=seed,
-            total_steps=self.steps_of.get(task, self.steps),
+            **self._length(task),
         )
         return complete(with_options(base, options))
+
+    def _length(self, task: str) -> dict[str, Any]:
+        steps = self.steps_of.get(task, self.steps)
+        if not self.data:
+            return {"total_steps": steps}
+        data = self.data.replace("{task}", task)
+        return {"data": data, "offline_updates": steps, "total_steps": 0, "learning_starts": 0}
 
 
 @dataclass(frozen=True)
@@ -125,7 +139,7 @@ class Job:
 
     @property
     def steps(self) -> int:
-        return self.config.total_steps or 0
+        return self.config.offline_updates + (self.config.total_steps or 0)
 
     def __str__(self) -> str:
         return f"{self.method} {self.config.task} seed {self.config.seed}"

@@ -141,10 +141,14 @@ _ALL = [
         "offline",
         "learning from data alone, with the ellipsoid's penalty and without",
         tasks=("Pendulum-P", "HalfCheetah-P", "Hopper-P"),
-        methods={"mulv": MULV, "mulv/no-penalty": MULV, "bc": Method("bc")},
+        methods={
+            "mulv": Method("mulv", awaits=f"the penalty, {LATER}"),
+            "mulv/no-penalty": MULV,
+            "bc": Method("bc"),
+        },
         steps=50_000,
         seeds=_seeds(3),
-        awaits=f"learning from datasets, {LATER}",
+        data="datasets/{task}/medium",
     ),
     Suite(
         "positions-30k",

@@ -12,8 +12,6 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.data.episodes import Episode
 
-NEEDED = "needs the extra minari: pip install 'mulv[minari]'"
-
 
 class Recording(NamedTuple):
     """An episode in the recorder's own spaces; every leaf leads with time."""
@@ -27,7 +25,7 @@ class Recording(NamedTuple):
 
 def find_minari(name: str) -> Any:
     """The local dataset of that id, or in that directory."""
-    minari = _minari(name)
+    minari = _minari(f"{name} is no run directory, and a Minari dataset")
     inside = [path for path in (Path(name), Path(name) / "data") if (path / "metadata.json").is_file()]
     try:
         with _quiet():
@@ -65,6 +63,17 @@ def recordings(dataset: Any, where: str) -> Iterator[Recording]:
             over,
             bool(truncated[-1:].any()) or not over,
         )
+
+
+def check_new(dataset_id: str) -> None:
+    """Refuse an id that cannot become a new dataset, before any work is done for it."""
+    minari = _minari(dataset_id)
+    try:
+        minari.dataset.minari_dataset.parse_dataset_id(dataset_id)
+    except ValueError as error:
+        raise MulvError(f"{dataset_id} cannot be a Minari dataset: {_line(error)}") from error
+    if dataset_id in minari.list_local_datasets():
+        raise MulvError(f"there is a Minari dataset {dataset_id} already; choose another --minari")
 
 
 def write_minari(
@@ -109,12 +118,12 @@ def _at_end(flag: bool, episode: Episode) -> list[bool]:
     return [False] * (len(episode.rewards) - 1) + [flag]
 
 
-def _minari(name: str) -> ModuleType:
+def _minari(what: str) -> ModuleType:
     try:
         import minari
         import minari.data_collector
     except ImportError:
-        raise MulvError(f"{name} is no run directory, and a Minari dataset {NEEDED}") from None
+        raise MulvError(f"{what} needs the extra minari: pip install 'mulv[minari]'") from None
     return minari
 
 

@@ -15,10 +15,9 @@ from mulv.agents import algorithm
 from mulv.core.errors import MulvError
 from mulv.data import Replay, ReplayLayout
 from mulv.data.episodes import Dataset, Survey, fill, newest, read_episodes, survey
-from mulv.data.minari import write_minari
+from mulv.data.minari import check_new, write_minari
 from mulv.envs import TASKS, Lanes, gymnasium_id, make_env, resolve
 from mulv.run import checkpoint, compiled, seeding
-from mulv.run.config import to_json
 from mulv.run.dataset import COLLECTED
 from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.halfway import Milestone, find_halfway, last_milestone, rows_until
@@ -77,6 +76,8 @@ def collect(config: CollectConfig, say: Callable[[str], None] = lambda line: Non
         raise MulvError(f"steps is {config.steps}; it must be at least 1")
     if config.out.exists():
         raise MulvError(f"{config.out} already exists; choose another --out")
+    if config.minari is not None:
+        check_new(config.minari)
     where, history = _where(config), None
     if config.collect != "random":
         assert config.from_ is not None
@@ -86,8 +87,8 @@ def collect(config: CollectConfig, say: Callable[[str], None] = lambda line: Non
         dataset = _gather(config, where, history, lanes, aside / "recording")
         found = _write(dataset, lanes, aside)
         origin = {} if history is None else {"run": str(config.from_), **asdict(history)}
-        if config.from_ is not None:
-            origin["config"] = to_json(RunDirectory(config.from_).read_config())
+        if config.from_ is not None:  # its configuration, commit and versions
+            origin |= json.loads(RunDirectory(config.from_).config_file.read_text())
         record = {"kind": config.collect, **asdict(where), "origin": origin, **found.to_json()}
         record |= {"commit": commit(), "versions": versions()}
         (aside / COLLECTED).write_text(json.dumps(record, indent=2))

@@ -154,6 +154,8 @@ def _begin(
     replay = Replay.create(directory.replay, layout)
     if data is not None:
         say(f"data       {data.survey}")
+        if data.dataset.note:
+            say(f"           {data.dataset.note}")
         data.put_into(replay, directory)
     directory.write_config(config)
     return Trainer(config, agent, lanes, replay, Logger(directory.path), make)
@@ -222,7 +224,6 @@ def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcom
         "env_steps": trainer.counters.env_steps,
         "updates": trainer.counters.updates,
         "eval_env_steps": [e["env_steps"] for e in evaluations],
-        "eval_updates": [e["updates"] for e in evaluations],
         "eval_returns": [e["returns"] for e in evaluations],
         "eval_success": successes if successes and None not in successes else None,
         "final_mean": float(np.mean(evaluations[-1]["returns"])) if evaluations else None,
@@ -231,7 +232,9 @@ def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcom
         "commit": commit(),
         "versions": versions(),
         "wall_s": round(seconds, 1),
-    } | ({"dataset": read_record(directory)} if config.data else {})
+    }
+    if config.data is not None:
+        result |= {"eval_updates": [e["updates"] for e in evaluations], "dataset": read_record(directory)}
     aside = directory.path / "result.json.tmp"
     aside.write_text(json.dumps(result))
     os.replace(aside, directory.path / "result.json")

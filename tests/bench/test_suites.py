@@ -91,6 +91,18 @@ def test_metaworld_has_fifty_tasks_and_says_what_is_lacking() -> None:
         SUITES["exploration"].jobs()
 
 
+def test_offline_runs_have_their_tasks_data_and_count_updates() -> None:
+    with pytest.raises(MulvError, match="cannot run yet: mulv lacks the penalty"):
+        SUITES["offline"].jobs()
+    part = SUITES["offline"].chosen(methods=["mulv/no-penalty", "bc"], tasks=["Hopper-P"], seeds=1)
+    jobs = part.jobs()
+    assert [(job.method, job.config.algo) for job in jobs] == [("mulv/no-penalty", "mulv"), ("bc", "bc")]
+    for config in (job.config for job in jobs):
+        assert config.data == "datasets/Hopper-P/medium"
+        assert (config.offline_updates, config.total_steps, config.learning_starts) == (50_000, 0, 0)
+    assert {(job.steps, job.config.eval_every) for job in jobs} == {(50_000, 2500)}
+
+
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
     suite = read_suite(write_suite(tmp_path))
     assert (suite.name, suite.seeds) == ("tiny", (0, 1))
@@ -108,6 +120,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
         ({"options": {"window": "3"}}, "window is '3'"),
         ({"options": {"window.x": 3}}, "window is a single value"),
         ({"options": {"seed": 3}}, "seed is no option"),
+        ({"options": {"data": "somewhere"}}, "data is no option"),
         ({"taks": []}, "no field of a suite is called 'taks'; did you mean 'tasks'?"),
         ({"methods": {"../sac": {"algo": "sac"}}}, "cannot be a name"),
         ({"steps": "many"}, "whole numbers of steps"),

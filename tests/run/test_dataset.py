@@ -139,6 +139,21 @@ def test_another_version_of_the_simulator_is_pointed_out(tmp_path: Path) -> None
     assert note == "it was recorded in MountainCarContinuous-v0, and the task's simulator is Pendulum-v1"
 
 
+def test_a_dataset_can_be_collected_for_minari_once(tmp_path: Path) -> None:
+    def make(out: str, name: str) -> None:
+        collect(CollectConfig("random", tmp_path / out, 60, "Pendulum-P", minari=name, progress=False))
+
+    make("first", "ours/noise-v0")
+    own, back = (replay_of(name, tmp_path / name[-2:]) for name in (str(tmp_path / "first"), "ours/noise-v0"))
+    for a, b in zip(all_windows(own), all_windows(back), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name, line in (("ours/noise-v0", "already"), ("no id at all", "cannot be a Minari dataset")):
+        with pytest.raises(MulvError, match=line) as error:
+            make("second", name)
+        assert "\n" not in str(error.value)
+    assert not (tmp_path / "second").exists()
+
+
 def set_value(name: str, value: float) -> Callable[[Any], None]:
     def spoil(episode: Any) -> None:
         episode[name][1] = value
