@@ -38,7 +38,7 @@ def parse_line(line: str | bytes, where: str) -> Result:
 
 def axis_of(result: Result) -> str:
     """What a run's evaluations are told apart by: updates where it learned from data alone at first."""
-    return "eval_updates" if result["config"].get("offline_updates") else "eval_env_steps"
+    return "eval_updates" if "eval_updates" in result else "eval_env_steps"
 
 
 def length_of(result: Result) -> tuple[int, str]:

@@ -234,7 +234,9 @@ def _finish(trainer: Trainer, directory: RunDirectory, seconds: float) -> Outcom
         "wall_s": round(seconds, 1),
     }
     if config.data is not None:
-        result |= {"eval_updates": [e["updates"] for e in evaluations], "dataset": read_record(directory)}
+        result["dataset"] = read_record(directory)
+    if config.offline_updates:
+        result["eval_updates"] = [e["updates"] for e in evaluations]
     aside = directory.path / "result.json.tmp"
     aside.write_text(json.dumps(result))
     os.replace(aside, directory.path / "result.json")

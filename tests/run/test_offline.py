@@ -10,7 +10,9 @@ import pytest
 
 from mulv import cli
 from mulv.agents.sac import SACConfig
+from mulv.bench.compare import read_results
 from mulv.bench.lines import parse_line
+from mulv.bench.runs import to_runs
 from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.data import Replay, ReplayLayout
@@ -83,9 +85,20 @@ def test_the_result_line_names_the_data_and_is_one(run: Path, data: Path) -> Non
     kept = json.loads((data / "collected.json").read_text())
     assert result["dataset"]["sha256"] == kept["sha256"]
     assert (result["dataset"]["steps"], result["dataset"]["episodes"]) == (900, len(kept["lengths"]))
+    (drawn,) = to_runs([result])
+    assert (drawn.env_steps, drawn.steps.tolist()) == (40, [16, 32, 40])
     for broken in ({"eval_updates": [16, 16, 40]}, {"eval_updates": None}):
         with pytest.raises(MulvError, match="eval_updates does not grow"):
             parse_line(json.dumps({**result, **broken}), "result.json")
+
+
+def test_runs_on_data_are_not_drawn_beside_runs_of_steps(run: Path, tmp_path: Path) -> None:
+    result = json.loads((run / "result.json").read_text())
+    del result["eval_updates"]
+    (tmp_path / "result.json").write_text(json.dumps({**result, "env_steps": 40}))
+    assert len(read_results([run, run])) == 2
+    with pytest.raises(MulvError, match="some from steps"):
+        read_results([run, tmp_path])
 
 
 def test_a_stopped_run_resumes_bit_for_bit_without_its_dataset(run: Path, data: Path, tmp_path: Path) -> None:
