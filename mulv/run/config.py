@@ -52,13 +52,13 @@ class RunConfig:
     action_repeat: int = 1
     """Times each action is taken; env_steps counts every one."""
     eval_every: int | None = None
-    """Environment steps between evaluations; 0 is never. Default: a twentieth of the run."""
+    """Environment steps, or updates on data, between evaluations; 0 is never. Default: 1/20 of the run."""
     eval_episodes: int = 10
     """Episodes in an evaluation."""
     log_every: int = 500
-    """Environment steps between lines of metrics."""
+    """Environment steps, or updates on data, between lines of metrics."""
     checkpoint_every: int = 10_000
-    """Environment steps between checkpoints, each at the next episode end."""
+    """Environment steps, each time on to the next episode end, or updates on data between checkpoints."""
     keep_checkpoints: int = 2
     """How many of the newest checkpoints stay."""
     data: str | None = None
