@@ -156,7 +156,13 @@ class SAC(Learner):
     algo = "sac"
 
 
-_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC)}
+class BC(Learner):
+    """Behaviour cloning of a dataset; trained by `mulv offline`, taken up here by `load`."""
+
+    algo = "bc"
+
+
+_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC, BC)}
 assert _LEARNERS.keys() == ALGORITHMS.keys()
 
 

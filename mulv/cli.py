@@ -5,14 +5,20 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mulv.core.errors import EnvironmentFault, MulvError
+
+if TYPE_CHECKING:
+    from mulv.run.config import RunConfig
 
 USAGE = """\
 usage: mulv COMMAND [OPTIONS]
 
 commands:
   train   train an agent, or take up a run again (--resume RUN)
+  offline learn from a dataset alone, or collect one (--collect KIND)
   eval    evaluate a run's newest checkpoint
   compare draw the learning curves of runs in one picture
   bench   run a suite of tasks, methods and seeds (--list shows them)
@@ -56,6 +62,7 @@ def _command(name: str) -> Callable[[list[str]], int]:
 
     commands = {
         "train": _train,
+        "offline": _offline,
         "eval": _eval,
         "compare": _compare,
         "bench": _bench,
@@ -73,29 +80,51 @@ def _fail(message: str) -> int:
 
 
 def _train(arguments: list[str]) -> int:
+    from mulv.options import parse_train
+    from mulv.run.directory import new_directory
+    from mulv.run.train import complete
+
+    options = parse_train(arguments)
+    config = complete(options.config)
+    path = options.resume or new_directory(options.out, config)
+    return _run(config, path, resume=options.resume is not None, progress=options.progress)
+
+
+def _offline(arguments: list[str]) -> int:
+    from mulv.options import parse_collect, parse_offline
+    from mulv.run.collect import collect
+    from mulv.run.directory import new_directory
+    from mulv.run.runtime import use_compilation_cache
+    from mulv.run.train import complete
+
+    if (wanted := parse_collect(arguments)) is None:
+        options = parse_offline(arguments)
+        config = complete(options.config)
+        path = options.out or new_directory(Path("runs"), config)
+        return _run(config, path, resume=False, progress=options.progress)
+    use_compilation_cache()
+    found = collect(wanted, say=lambda s: print(s, flush=True))
+    print(f"dataset    {wanted.out}: {found}")
+    return 0
+
+
+def _run(config: "RunConfig", path: Path, *, resume: bool, progress: bool) -> int:
+    """Train, and tell how it went."""
     import numpy as np
 
     from mulv.bench.curves import hidden_values, latent_visits, learning_curve
-    from mulv.options import parse_train
-    from mulv.run.directory import new_directory
     from mulv.run.interrupts import Interrupted
     from mulv.run.runtime import use_compilation_cache
-    from mulv.run.train import complete, train
+    from mulv.run.train import train
 
-    options = parse_train(arguments)
     use_compilation_cache()
-    config = complete(options.config)
-    path = options.resume or new_directory(options.out, config)
-    print(f"task       {config.task}, {config.total_steps:,} steps with {config.algo}, seed {config.seed}")
+    updates = f"{config.offline_updates:,} updates on {config.data}" if config.offline_updates else ""
+    steps = f"{config.total_steps:,} steps" if config.total_steps else ""
+    length = " and then ".join(filter(None, (updates, steps)))
+    print(f"task       {config.task}, {length} with {config.algo}, seed {config.seed}")
     print(f"run        {path}", flush=True)
     try:
-        outcome = train(
-            config,
-            path,
-            resume=options.resume is not None,
-            progress=options.progress,
-            say=lambda s: print(s, flush=True),
-        )
+        outcome = train(config, path, resume=resume, progress=progress, say=lambda s: print(s, flush=True))
     except Interrupted as interrupted:
         print(f"stopped by {interrupted}; take it up again with: mulv train --resume {path}", file=sys.stderr)
         return interrupted.exit_code

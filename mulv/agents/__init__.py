@@ -3,6 +3,8 @@
 from typing import Any, NamedTuple
 
 from mulv.agents.base import AbstractAgent, AgentConfig
+from mulv.agents.bc import BC, BCConfig
+from mulv.agents.bc import PRESETS as BC_PRESETS
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import PRESETS as MULV_PRESETS
 from mulv.agents.mulv.config import MuLVConfig
@@ -14,16 +16,18 @@ __all__ = ["ALGORITHMS", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm
 
 
 class Algorithm(NamedTuple):
-    """An agent class, its configuration and the named values of it."""
+    """An agent class, its configuration, the named values of it, and whether it can only copy data."""
 
     agent: type[AbstractAgent]
     config: type[AgentConfig]
     presets: dict[str, Any]
+    copies_data: bool = False
 
 
 ALGORITHMS = {
     "mulv": Algorithm(MuLV, MuLVConfig, MULV_PRESETS),
     "sac": Algorithm(SAC, SACConfig, SAC_PRESETS),
+    "bc": Algorithm(BC, BCConfig, BC_PRESETS, copies_data=True),
 }
 
 

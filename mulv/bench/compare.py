@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mulv.bench.lines import Result
+from mulv.bench.lines import Result, length_of
 from mulv.core.errors import MulvError
 from mulv.run.config import differences
 
@@ -19,6 +19,8 @@ def read_results(runs: Sequence[Path]) -> list[Result]:
     results = [_read(run) for run in runs]
     if len({result["task"] for result in results}) > 1:
         raise MulvError("these runs are of different tasks; compare those of one")
+    if len({length_of(result)[1] for result in results}) > 1:
+        raise MulvError("some of these runs learned from data and some from steps; compare those of one kind")
     firsts: dict[str, Any] = {}
     for result in results:
         first = firsts.setdefault(result["method"], result["config"])
@@ -53,7 +55,7 @@ def table(results: Sequence[Result]) -> list[str]:
         last = np.asarray(result["eval_returns"][-1])
         final = f"{last.mean():.1f} ± {last.std():.1f}"
         lines.append(
-            f"{result['method']:{width}}  {result['seed']:4d}  {result['env_steps']:9,d}  {final:>16}  "
+            f"{result['method']:{width}}  {result['seed']:4d}  {length_of(result)[0]:9,d}  {final:>16}  "
             f"{result['wall_s'] / 60:7.1f}"
         )
     return lines

@@ -11,20 +11,21 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mulv.bench.lines import Result
+from mulv.bench.lines import Result, axis_of, length_of
 
 
 def learning_curve(result: Result, path: Path) -> Path:
     """One run: the mean return of each evaluation, with every episode as a dot."""
-    steps, returns = np.asarray(result["eval_env_steps"]), np.asarray(result["eval_returns"])
-    figure, axes = _axes()
+    steps, returns = np.asarray(result[axis_of(result)]), np.asarray(result["eval_returns"])
+    length, unit = length_of(result)
+    figure, axes = _axes(unit)
     axes.plot(np.repeat(steps, returns.shape[1]), returns.ravel(), ".", color="C0", alpha=0.25, markersize=4)
     axes.plot(steps, returns.mean(axis=1), color="C0", linewidth=2)
     return _save(
         figure,
         axes,
         f"{result['task']}, {result['method']}, seed {result['seed']}: "
-        f"{result['final_mean']:.0f} at {result['env_steps']:,} steps",
+        f"{result['final_mean']:.0f} at {length:,} {unit.split()[-1]}",
         path,
     )
 
@@ -80,10 +81,10 @@ def compare(results: list[Result], title: str, path: Path) -> Path:
     by_method: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         by_method[result["method"]].append(result)
-    figure, axes = _axes()
+    figure, axes = _axes(length_of(results[0])[1])
     for number, (method, runs) in enumerate(by_method.items()):
         means = np.asarray([np.mean(run["eval_returns"], axis=1) for run in runs])
-        steps, colour = runs[0]["eval_env_steps"], f"C{number}"
+        steps, colour = runs[0][axis_of(runs[0])], f"C{number}"
         axes.plot(steps, means.T, color=colour, alpha=0.35, linewidth=0.8)
         seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
         axes.plot(steps, means.mean(axis=0), color=colour, linewidth=2.2, label=f"{method} ({seeds})")
@@ -91,9 +92,9 @@ def compare(results: list[Result], title: str, path: Path) -> Path:
     return _save(figure, axes, title, path)
 
 
-def _axes() -> tuple[Figure, Axes]:
+def _axes(unit: str) -> tuple[Figure, Axes]:
     figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
-    axes.set_xlabel("environment steps")
+    axes.set_xlabel(unit)
     axes.set_ylabel("return of evaluation")
     axes.grid(alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)

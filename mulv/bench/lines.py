@@ -36,6 +36,17 @@ def parse_line(line: str | bytes, where: str) -> Result:
     return result
 
 
+def axis_of(result: Result) -> str:
+    """What a run's evaluations are told apart by: updates where it learned from data alone at first."""
+    return "eval_updates" if "eval_updates" in result else "eval_env_steps"
+
+
+def length_of(result: Result) -> tuple[int, str]:
+    """How long a run was, and of what."""
+    offline = axis_of(result) == "eval_updates"
+    return (result["updates"], "updates") if offline else (result["env_steps"], "environment steps")
+
+
 def _fault(result: Any) -> str | None:
     """What keeps a line from being a result, if anything does."""
     if not isinstance(result, dict):
@@ -45,17 +56,22 @@ def _fault(result: Any) -> str | None:
             return f"{name} is missing"
         if not isinstance(result[name], kind):
             return f"{name} is {result[name]!r:.40}"
-    steps, returns, success = result["eval_env_steps"], result["eval_returns"], result.get("eval_success")
-    if not _numbers(steps) or any(a >= b for a, b in itertools.pairwise(steps)):
-        return "eval_env_steps does not grow"
+    axis, returns, success = axis_of(result), result["eval_returns"], result.get("eval_success")
+    steps = result.get(axis)
+    if not isinstance(steps, list) or not _grows(steps):
+        return f"{axis} does not grow"
     for name, table in (("eval_returns", returns), ("eval_success", success)):
         if table is None and name == "eval_success":
             continue
         if not isinstance(table, list) or len(table) != len(steps):
-            return f"{name} has not one entry for each of eval_env_steps"
+            return f"{name} has not one entry for each of {axis}"
         if not all(isinstance(episodes, list) and episodes and _numbers(episodes) for episodes in table):
             return f"{name} holds something other than lists of finite numbers"
     return None
+
+
+def _grows(values: list[Any]) -> bool:
+    return _numbers(values) and all(a < b for a, b in itertools.pairwise(values))
 
 
 def _numbers(values: list[Any]) -> bool:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mulv.bench.lines import axis_of, length_of
 from mulv.bench.published import split_task
 from mulv.run.config import differences
 
-METHODS = ("mulv", "sac", "lvrep", "drqv2", "dreamer", "slac", "psr", "mwm")  # order of legends and tables
+METHODS = ("mulv", "sac", "bc", "lvrep", "drqv2", "dreamer", "slac", "psr", "mwm")  # the order of tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +22,7 @@ class Run:
     method: str
     task: str
     seed: int
-    env_steps: int
+    env_steps: int  # or updates, of a run on data
     steps: np.ndarray
     returns: np.ndarray
     success: np.ndarray | None
@@ -73,8 +74,8 @@ def _run(result: dict[str, Any]) -> Run:
         method=result["method"],
         task=result["task"],
         seed=result["seed"],
-        env_steps=result["env_steps"],
-        steps=np.asarray(result["eval_env_steps"], float),
+        env_steps=length_of(result)[0],
+        steps=np.asarray(result[axis_of(result)], float),
         returns=np.asarray([np.mean(episodes) for episodes in result["eval_returns"]], float),
         success=None if success is None else np.asarray([np.mean(s) for s in success], float),
         config=result["config"],

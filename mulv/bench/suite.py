@@ -32,7 +32,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Suite:
-    """Every method on every task with every seed. `awaits` names what mulv must learn before it can run."""
+    """Every method on every task with every seed.
+
+    With `data` the runs learn from a dataset alone, {task} in it standing for the task's name, and `steps`
+    are updates.
+    """
 
     name: str
     purpose: str
@@ -42,7 +46,7 @@ class Suite:
     seeds: tuple[int, ...]
     options: Options = field(default_factory=dict)  # of every run
     steps_of: Mapping[str, int] = field(default_factory=dict)  # tasks that need another number of steps
-    awaits: str = ""
+    data: str = ""
 
     @property
     def runs(self) -> int:
@@ -72,8 +76,6 @@ class Suite:
 
     def lacks(self) -> str | None:
         """One line on what must exist before the suite can run."""
-        if self.awaits:
-            return self.awaits
         algos = dict.fromkeys(m.algo for m in self.methods.values() if m.algo not in ALGORITHMS)
         tasks = [task for task in self.tasks if not _exists(task)]
         parts = []
@@ -97,16 +99,23 @@ class Suite:
 
     def _config(self, method: Method, task: str, seed: int) -> RunConfig:
         options = {**self.options, **method.options}
-        if fixed := {"task", "algo", "seed", "total_steps"} & options.keys():
+        if fixed := {"task", "algo", "seed", "total_steps", "data", "offline_updates"} & options.keys():
             raise MulvError(f"{fixed.pop()} is no option of the suite {self.name}: it has a field of its own")
         base = RunConfig(
             task="-F".join(task.rsplit("-P", 1)) if method.full else task,
             algo=method.algo,
             agent=preset(method.algo, method.preset),
             seed=seed,
-            total_steps=self.steps_of.get(task, self.steps),
+            **self._length(task),
         )
         return complete(with_options(base, options))
+
+    def _length(self, task: str) -> dict[str, Any]:
+        steps = self.steps_of.get(task, self.steps)
+        if not self.data:
+            return {"total_steps": steps}
+        data = self.data.replace("{task}", task)
+        return {"data": data, "offline_updates": steps, "total_steps": 0, "learning_starts": 0}
 
 
 @dataclass(frozen=True)
@@ -125,7 +134,7 @@ class Job:
 
     @property
     def steps(self) -> int:
-        return self.config.total_steps or 0
+        return self.config.offline_updates + (self.config.total_steps or 0)
 
     def __str__(self) -> str:
         return f"{self.method} {self.config.task} seed {self.config.seed}"

@@ -7,7 +7,7 @@ from mulv.core.errors import MulvError
 from mulv.core.names import lookup
 from mulv.envs import PIXEL_TASKS
 
-MULV, LATER = Method("mulv"), "which is not built yet"
+MULV = Method("mulv")
 # SAC on the same trunk, window and backup as µLV-Rep, so that the representation is all that differs.
 SAC = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
 BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
@@ -130,10 +130,14 @@ _ALL = [
         "offline",
         "learning from data alone, with the ellipsoid's penalty and without",
         tasks=("Pendulum-P", "HalfCheetah-P", "Hopper-P"),
-        methods={"mulv": MULV, "mulv/no-penalty": MULV, "bc": Method("bc")},
+        methods={
+            "mulv": Method("mulv", {"bonus_scale": 1.0, "bonus_use": "pessimism"}),
+            "mulv/no-penalty": MULV,
+            "bc": Method("bc"),
+        },
         steps=50_000,
         seeds=_seeds(3),
-        awaits=f"learning from datasets, {LATER}",
+        data="datasets/{task}/medium-replay",
     ),
     Suite(
         "positions-30k",

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 HALF_LOG_2PI = 0.5 * jnp.log(2 * jnp.pi).item()
+EDGE = 1 - 2**-23  # float32 has no arctanh of 1
 
 
 class DiagonalNormal(eqx.Module):
@@ -34,10 +35,18 @@ class TanhNormal(eqx.Module):
     def sample_and_log_prob(self, noise: Float[Array, "act"]) -> tuple[Float[Array, "act"], Float[Array, ""]]:
         """The action that standard normal `noise` maps to, and its log density."""
         u = self.mean + jnp.exp(self.log_std) * noise
+        return jnp.tanh(u), self._log_prob_at(u, noise)
+
+    def log_prob(self, action: Float[Array, "act"]) -> Float[Array, ""]:
+        """Log density of an action; one at the edge, where there is none, is moved just inside."""
+        u = jnp.arctanh(jnp.clip(action, -EDGE, EDGE))
+        return self._log_prob_at(u, (u - self.mean) * jnp.exp(-self.log_std))
+
+    def _log_prob_at(self, u: Float[Array, "act"], noise: Float[Array, "act"]) -> Float[Array, ""]:
         log_normal = -0.5 * noise**2 - self.log_std - HALF_LOG_2PI
         # log(1 − tanh²u) written so that it neither overflows nor cancels for large |u|.
         log_jacobian = 2 * (jnp.log(2.0) - u - jax.nn.softplus(-2 * u))
-        return jnp.tanh(u), jnp.sum(log_normal - log_jacobian)
+        return jnp.sum(log_normal - log_jacobian)
 
     def mode(self) -> Float[Array, "act"]:
         """The action at the Gaussian's mean: what evaluation uses."""

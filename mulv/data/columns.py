@@ -7,12 +7,14 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from mulv.core.errors import MulvError
 from mulv.data.layout import ReplayLayout
 
+Mode = Literal["r", "r+"]  # only read, or also written
 LARGE = 4096  # bytes of a row from which a column is not mapped
 
 
@@ -35,9 +37,11 @@ class AbstractColumn(ABC):
 class MappedColumn(AbstractColumn):
     """A plain array over the file's pages; indexing NumPy's own memmap costs several times as much."""
 
-    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
-        with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)))
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...], mode: Mode):
+        size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int))
+        access = mmap.ACCESS_WRITE if mode == "r+" else mmap.ACCESS_READ
+        with path.open(f"{mode}b") as file:
+            self._map = mmap.mmap(file.fileno(), size, access=access)
         self.rows = np.frombuffer(self._map, dtype).reshape(shape)
 
     def take(self, at: np.ndarray) -> np.ndarray:
@@ -57,8 +61,8 @@ class FrameColumn(AbstractColumn):
     asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
     """
 
-    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...]):
-        self._file = os.open(path, os.O_RDWR)
+    def __init__(self, path: Path, dtype: str, shape: tuple[int, ...], mode: Mode):
+        self._file = os.open(path, os.O_RDWR if mode == "r+" else os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
         self._dtype, self._row = np.dtype(dtype), shape[1:]
         self._size = self._dtype.itemsize * int(np.prod(self._row, dtype=int))
@@ -88,13 +92,13 @@ def _runs(at: np.ndarray) -> Iterator[tuple[int, int, int]]:
     yield from zip(firsts.tolist(), [*firsts[1:].tolist(), flat.size], flat[firsts].tolist(), strict=True)
 
 
-def open_columns(directory: Path, layout: ReplayLayout) -> dict[str, AbstractColumn]:
+def open_columns(directory: Path, layout: ReplayLayout, mode: Mode) -> dict[str, AbstractColumn]:
     """A layout's files, which must exist."""
     columns: dict[str, AbstractColumn] = {}
     for name, (dtype, shape) in layout.columns.items():
         rows = layout.ring * layout.lanes
         kind = FrameColumn if layout.file_sizes[name] >= rows * LARGE else MappedColumn
-        columns[name] = kind(directory / f"{name}.bin", dtype, (rows, *shape))
+        columns[name] = kind(directory / f"{name}.bin", dtype, (rows, *shape), mode)
     return columns
 
 

@@ -12,6 +12,7 @@ import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -23,12 +24,14 @@ from mulv.data.layout import ReplayLayout
 
 
 class Replay:
-    """Rows on disk and how many each lane wrote. Only `append` and `mark_truncated` change it."""
+    """Rows on disk and how many each lane wrote. Only `append`, `extend` and `mark_truncated` change it."""
 
-    def __init__(self, directory: Path, layout: ReplayLayout, counts: np.ndarray):
+    def __init__(
+        self, directory: Path, layout: ReplayLayout, counts: np.ndarray, mode: Literal["r", "r+"] = "r+"
+    ):
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
-        self._columns = open_columns(directory, layout)
+        self._columns = open_columns(directory, layout, mode)
         # What index arithmetic needs, as plain arrays; observations may be frames, which are not.
         self._rows = {name: c.rows for name, c in self._columns.items() if isinstance(c, MappedColumn)}
 
@@ -39,7 +42,9 @@ class Replay:
         return cls._with_layout(directory, layout, np.zeros(layout.lanes, np.int64))
 
     @classmethod
-    def open(cls, directory: Path, counts: np.ndarray | None = None) -> "Replay":
+    def open(
+        cls, directory: Path, counts: np.ndarray | None = None, *, mode: Literal["r", "r+"] = "r+"
+    ) -> "Replay":
         """A replay as it was when `counts` rows had been written, or at its last flush."""
         try:
             saved = json.loads((directory / "layout.json").read_text())
@@ -47,7 +52,7 @@ class Replay:
             for name, size in layout.file_sizes.items():
                 if (directory / f"{name}.bin").stat().st_size < size:
                     raise MulvError(f"{directory / name}.bin is damaged: it is shorter than its {size} bytes")
-            return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts)
+            return cls(directory, layout, np.asarray(saved["counts"]) if counts is None else counts, mode)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise MulvError(f"the replay in {directory} cannot be read: {error}") from error
 
@@ -85,6 +90,17 @@ class Replay:
         for name, column in self._columns.items():
             column.put(at, getattr(rows, name))
         self.counts[rows.lane] += 1
+
+    def extend(self, lane: int, rows: Step) -> None:
+        """Write many rows of one lane, in their order; they must fit the capacity."""
+        at = self._at(np.int64(lane), self.counts[lane] + np.arange(len(rows.step)))
+        for name, column in self._columns.items():
+            column.put(at, getattr(rows, name))
+        self.counts[lane] += len(rows.step)
+
+    def column(self, name: str, lane: int, t: np.ndarray) -> np.ndarray:
+        """What rows (lane, t) hold in a column."""
+        return self._columns[name].take(self._at(np.int64(lane), t))
 
     def mark_truncated(self) -> None:
         """Say of every lane's unfinished episode that it was cut off: a resumed run starts others."""

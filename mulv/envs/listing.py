@@ -4,7 +4,7 @@ from mulv.envs.make import env_spec, make_env
 from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.tasks import TASKS, gymnasium_id
 
-_ROW = "{:20}{:>12}{:>9}{:>9}  {:29}{}"
+_ROW = "{:25}{:>12}{:>9}{:>9}  {:34}{}"
 
 
 def vector_table() -> list[str]:

@@ -83,6 +83,17 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
             low, high = low[self._positions], high[self._positions]
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
 
+    @property
+    def kept(self) -> np.ndarray:
+        """Where in the whole observation, flattened, the kept entries stand."""
+        whole = self.env.observation_space
+        positions = np.arange(spaces.flatdim(whole))
+        if isinstance(whole, spaces.Dict) and isinstance(self._chosen, spaces.Dict):
+            ends = np.cumsum([spaces.flatdim(space) for space in whole.spaces.values()])
+            spans = dict(zip(whole.spaces, np.split(positions, ends[:-1]), strict=True))
+            positions = np.concatenate([spans[name] for name in self._chosen.spaces])
+        return positions if self._positions is None else positions[self._positions]
+
     def observation(self, observation: Any) -> np.ndarray:
         if self._dropped is not None:
             rest = {name: observation[name] for name in self._dropped.spaces}
@@ -119,6 +130,10 @@ class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
         # Rounding may leave the box by one unit in the last place, which some simulators refuse.
         scaled = self._centre + self._half * np.asarray(action, np.float32)
         return np.clip(scaled, self._low, self._high).astype(self._low.dtype)
+
+    def unit(self, actions: np.ndarray) -> np.ndarray:
+        """The actions in [-1, 1] that `action` makes these of."""
+        return np.clip((np.asarray(actions, np.float32) - self._centre) / self._half, -1.0, 1.0)
 
 
 class ActionRepeat(gym.Wrapper, RecordConstructorArgs):

@@ -1,6 +1,6 @@
 """Checkpoints: arrays and JSON with checksums, written aside, synced, renamed. Never pickle.
 
-A checkpoint is a directory named after its environment step:
+A checkpoint is a directory named after its run's clock, which counts environment steps:
     arrays.npz   the agent's state, one array a leaf, named by its path
     meta.json    counters, random states, positions in the run's other files
     SHA256SUMS   checksums of the two, in sha256sum's own format

@@ -35,7 +35,7 @@ class RunConfig:
     seed: int = 0
     """Every random stream of the run derives from this."""
     total_steps: int | None = None
-    """Environment steps. Default: the task's own."""
+    """Environment steps. Default: the task's own; none after updates on data."""
     learning_starts: int = 1000
     """Steps of uniform actions before the first update."""
     collect: Literal["policy", "paper"] = "policy"
@@ -62,21 +62,26 @@ class RunConfig:
     render_quality: Quality | None = None
     """Of a -px task: paper, or fast (no multisampling, small shadow map). Default: fast on a CPU."""
     eval_every: int | None = None
-    """Environment steps between evaluations; 0 is never. Default: a twentieth of the run."""
+    """Environment steps, or updates on data, between evaluations; 0 is never. Default: 1/20 of the run."""
     eval_episodes: int = 10
     """Episodes in an evaluation."""
     visits: bool = False
     """Save at each evaluation where the experience lies in the latent space, and draw it: visits.png."""
     log_every: int = 500
-    """Environment steps between lines of metrics."""
+    """Environment steps, or updates on data, between lines of metrics."""
     checkpoint_every: int = 10_000
-    """Environment steps between checkpoints, each at the next episode end."""
+    """Environment steps, each time on to the next episode end, or updates on data between checkpoints."""
     keep_checkpoints: int = 2
     """How many of the newest checkpoints stay."""
+    data: str | None = None
+    """Dataset that the replay begins with: a run directory, or a local Minari dataset. Default: none."""
+    offline_updates: int = 0
+    """Updates on that data alone, before the first step."""
 
     def __post_init__(self) -> None:
         at_least = {
-            "total_steps": 1,
+            "total_steps": 0 if self.offline_updates else 1,
+            "offline_updates": 0,
             "learning_starts": 0,
             "replay_capacity": self.agent.window + self.agent.n_step + 1,
             "num_envs": 1,
@@ -95,6 +100,13 @@ class RunConfig:
                 raise MulvError(f"{name} is {value}; it must be at least {least}")
         if not self.replay_ratio > 0 or not self.env_timeout > 0:
             raise MulvError("replay_ratio and env_timeout must be positive")
+        if self.offline_updates and self.data is None:
+            raise MulvError("offline_updates need data to learn from; say which with --data")
+        if algorithm(self.algo).copies_data and (self.data is None or self.total_steps):
+            raise MulvError(
+                f"{self.algo} copies recorded actions and learns nothing from steps of its own; "
+                f"use mulv offline --algo {self.algo} --data DATASET"
+            )
         if not isinstance(self.agent, algorithm(self.algo).config):
             raise MulvError(f"{type(self.agent).__name__} does not configure {self.algo!r}")
 

@@ -52,6 +52,11 @@ class RunDirectory:
     def config_file(self) -> Path:
         return self.path / "config.json"
 
+    @property
+    def dataset_file(self) -> Path:
+        """What the data was that the replay began with."""
+        return self.path / "dataset.json"
+
     def __enter__(self) -> Self:
         """Take the lock; the kernel releases it however the process ends."""
         self.path.mkdir(parents=True, exist_ok=True)

@@ -16,14 +16,14 @@ from mulv.run.events import EventFile
 class Logger:
     """Appends to a run's record. `offsets` lets a resumed run cut off what came after its checkpoint."""
 
-    def __init__(self, directory: Path, offsets: Mapping[str, int] | None = None, env_steps: int = 0):
+    def __init__(self, directory: Path, offsets: Mapping[str, int] | None = None, clock: int = 0):
         self._directory = directory
         self._files = {}
         for name in ("metrics.jsonl", "evaluations.jsonl"):
             file = (directory / name).open("ab")
             file.truncate(offsets[name] if offsets else 0)
             self._files[name] = file
-        self._events = EventFile(directory / "tensorboard", purge_step=env_steps + 1 if offsets else None)
+        self._events = EventFile(directory / "tensorboard", purge_step=clock + 1 if offsets else None)
         self.evaluations = read_evaluations(directory)
         if offsets:
             self._write_npz()
@@ -39,14 +39,14 @@ class Logger:
     def metrics(self, counters: Mapping[str, int], values: Mapping[str, float | list[float]]) -> None:
         """One line of training metrics; a vector is a histogram to TensorBoard."""
         self._append("metrics.jsonl", {**counters, **values})
-        self._events.add(values, counters["env_steps"])
+        self._events.add(values, clock_of(counters))
 
     def evaluation(self, counters: Mapping[str, int], evaluation: Evaluation) -> None:
         """One evaluation, every episode of it."""
         record = {**counters, **evaluation.to_json()}
         self._append("evaluations.jsonl", record)
         self.evaluations.append(record)
-        self._events.add(evaluation.summary(), counters["env_steps"])
+        self._events.add(evaluation.summary(), clock_of(counters))
         self._write_npz()
         if evaluation.probe:
             self._replace_npz("probe.npz", asdict(evaluation.probe))
@@ -66,7 +66,7 @@ class Logger:
         if not self.evaluations:
             return
         columns = {
-            "timesteps": [e["env_steps"] for e in self.evaluations],
+            "timesteps": [clock_of(e) for e in self.evaluations],
             "results": [e["returns"] for e in self.evaluations],
             "ep_lengths": [e["lengths"] for e in self.evaluations],
         }
@@ -84,6 +84,11 @@ class Logger:
         with aside.open("wb") as file:
             np.savez(file, **{name: np.asarray(column) for name, column in columns.items()})  # type: ignore[arg-type]
         os.replace(aside, self._directory / name)
+
+
+def clock_of(counters: Mapping[str, Any]) -> int:
+    """`Counters.clock` of a line; older ones were written when there was nothing but environment steps."""
+    return int(counters["env_steps"] + counters.get("offline_updates", 0))
 
 
 def read_evaluations(directory: Path) -> list[dict[str, Any]]:

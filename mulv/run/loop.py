@@ -37,6 +37,12 @@ class Counters:
     env_steps: int = 0  # simulator steps, action repeat included
     agent_steps: int = 0  # decisions
     updates: int = 0  # gradient steps
+    offline_updates: int = 0  # those of them on data alone, before the first step
+
+    @property
+    def clock(self) -> int:
+        """What evaluations, logs and checkpoints go by: updates while offline, then environment steps too."""
+        return self.offline_updates + self.env_steps
 
 
 def crossed(before: int, after: int, every: int) -> bool:
@@ -77,34 +83,34 @@ class Trainer:
         return compiled.unpack(self.agent, self.state)
 
     def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> None:
-        """Collect, learn, log, evaluate and save until the steps are done."""
+        """Learn, log, evaluate and save until the updates on data and then the steps are done."""
         for batches in self.rounds(save, interrupts, progress):
             self.learn(batches)
 
     def rounds(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> Iterator[Batch]:
         """The run but for its updates: gives the batches of each round, and goes on once they are learned."""
         config, counters = self.config, self.counters
-        total, evaluate_every = config.total_steps or 0, config.eval_every or 0
+        total, evaluate_every = config.offline_updates + (config.total_steps or 0), config.eval_every or 0
         save_due_at: int | None = None
-        started, start_step = time.perf_counter(), counters.env_steps
-        while counters.env_steps < total or self.evaluate_now:
+        started, start = time.perf_counter(), counters.clock
+        while counters.clock < total or self.evaluate_now:
             if not self.evaluate_now:
-                before = counters.env_steps
-                self.send()
-                if (
-                    config.overlap
-                ):  # the device learns while the environments step, from the rows before these
-                    yield from self.due()
-                self.receive()
-                if not config.overlap:
-                    yield from self.due()
-                after = counters.env_steps
+                before = counters.clock
+                if counters.offline_updates < config.offline_updates:
+                    yield self.recorded()
+                else:
+                    self.send()
+                    if config.overlap:  # the device learns while the environments step
+                        yield from self.due()
+                    self.receive()
+                    if not config.overlap:
+                        yield from self.due()
+                after = counters.clock
                 self.evaluate_now = crossed(before, after, evaluate_every) or (
                     evaluate_every > 0 and after >= total
                 )
                 if crossed(before, after, config.log_every):
-                    fps = (after - start_step) / (time.perf_counter() - started)
-                    self.log(fps)
+                    self.log(fps=(after - start) / (time.perf_counter() - started))
                 if save_due_at is None and crossed(before, after, config.checkpoint_every):
                     save_due_at = after
                 progress.step(after, self.recent[-1][0] if self.recent else None)
@@ -119,8 +125,8 @@ class Trainer:
                 save()
                 raise Interrupted(interrupts.signum)
             # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
-            overdue = save_due_at is not None and counters.env_steps - save_due_at >= config.checkpoint_every
-            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.env_steps < total:
+            overdue = save_due_at is not None and counters.clock - save_due_at >= config.checkpoint_every
+            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.clock < total:
                 self.check_finite()
                 save()
                 save_due_at = None
@@ -130,6 +136,8 @@ class Trainer:
     def send(self) -> None:
         """One decision in every lane, on its way to the environments."""
         lanes, config, counters = self.lanes, self.config, self.counters
+        if not lanes.episodes_begun.any():
+            self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
         if counters.env_steps < config.learning_starts:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
@@ -172,9 +180,24 @@ class Trainer:
         """The batches of a round of updates, if enough are due for one."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.repeat
-        due = int(learned_from * config.replay_ratio) - counters.updates
-        if due >= max(1, int(config.update_every * config.replay_ratio)):
-            yield self.replay.sample(self.agent.batch_spec, due, self.rngs[Stream.REPLAY])
+        due = int(learned_from * config.replay_ratio) - (counters.updates - counters.offline_updates)
+        if due >= self._round:
+            yield self._draw(due)
+
+    def recorded(self) -> Batch:
+        """The batches of a round of updates on what the replay began with."""
+        number = min(self._round, self.config.offline_updates - self.counters.offline_updates)
+        batches = self._draw(number)
+        self.check_finite()  # of the round before, which ran while these were drawn
+        self.counters.offline_updates += number
+        return batches
+
+    @property
+    def _round(self) -> int:
+        return max(1, int(self.config.update_every * self.config.replay_ratio))
+
+    def _draw(self, updates: int) -> Batch:
+        return self.replay.sample(self.agent.batch_spec, updates, self.rngs[Stream.REPLAY])
 
     def learn(self, batches: Batch) -> None:
         """A round of updates, in one call that is not waited for."""
@@ -216,7 +239,7 @@ class Trainer:
         """Those of the last update, and the agent's closer look at a batch that learning does not use."""
         if not self.metrics:
             return {}
-        config, step = self.config, self.counters.env_steps
+        config, step = self.config, self.counters.clock
         rng = seeding.generator(config.seed, Stream.INSPECT, step)
         batch = jax.tree.map(lambda leaf: leaf[0], self.replay.sample(self.agent.batch_spec, 1, rng))
         key = jax.random.fold_in(seeding.key(config.seed, Stream.INSPECT), step)

@@ -18,6 +18,7 @@ from mulv.data import Replay, ReplayLayout
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.dataset import Data, data_rows, read_data, read_record
 from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.logging import Logger
 from mulv.run.loop import Counters, Trainer
@@ -59,6 +60,8 @@ class OpenRun:
         progress: bool | Watcher = True,
         say: Say = lambda line: None,
     ):
+        saved = resume and checkpoint.saved_steps(RunDirectory(path).checkpoints)
+        data = None if config.data is None or saved else read_data(config, make)
         with ExitStack() as lock, ExitStack() as pieces:  # both are closed where something fails
             self._directory = directory = lock.enter_context(RunDirectory(path))
             if resume:
@@ -75,12 +78,12 @@ class OpenRun:
                 timeout=config.env_timeout,
             )
             pieces.callback(lanes.close)
-            if resume and checkpoint.saved_steps(directory.checkpoints):
+            if saved:
                 self.trainer, earlier_seconds = _take_up(config, directory, lanes, make, say)
             else:
                 if resume:
                     say("           there was no checkpoint yet: starting from the beginning")
-                self.trainer, earlier_seconds = _begin(config, directory, lanes, make, say), 0.0
+                self.trainer, earlier_seconds = _begin(config, directory, lanes, make, data, say), 0.0
             pieces.callback(self.trainer.logger.close)
             pieces.callback(self.trainer.evaluator.close)
             self.progress = progress if not isinstance(progress, bool) else _bar(self.trainer, progress)
@@ -118,8 +121,8 @@ class OpenRun:
             "offsets": trainer.logger.offsets,
             "wall_s": self._seconds,
         }
-        steps, keep = trainer.counters.env_steps, trainer.config.keep_checkpoints
-        checkpoint.save(self._directory.checkpoints, steps, trainer.tree, meta, keep=keep)
+        clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
+        checkpoint.save(self._directory.checkpoints, clock, trainer.tree, meta, keep=keep)
 
     def finish(self, vmap_seeds: int = 1) -> Outcome:
         """The run as one result line, once all else that it writes is written.
@@ -146,6 +149,10 @@ class OpenRun:
             "versions": versions(),
             "wall_s": round(self._seconds, 1),
         }
+        if config.data is not None:
+            result["dataset"] = read_record(self._directory)
+        if config.offline_updates:
+            result["eval_updates"] = [e["updates"] for e in evaluations]
         if vmap_seeds > 1:
             result["vmap_seeds"] = vmap_seeds
         aside = self._directory.path / "result.json.tmp"
@@ -157,29 +164,38 @@ class OpenRun:
 def _bar(trainer: Trainer, enabled: bool) -> Progress:
     config = trainer.config
     label = f"{config.algo} {config.task}"
-    return Progress(config.total_steps or 0, trainer.counters.env_steps, label, enabled)
+    total = config.offline_updates + (config.total_steps or 0)
+    return Progress(total, trainer.counters.clock, label, enabled)
 
 
-def replay_layout(config: RunConfig, lanes: Lanes) -> ReplayLayout:
-    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset."""
+def replay_layout(config: RunConfig, lanes: Lanes, data_rows: int = 0) -> ReplayLayout:
+    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset.
+
+    Each lane's share of the data comes on top: it is kept whole until steps of the run's own fill the rest.
+    """
     worst = 2 * ((config.total_steps or 0) // config.repeat + config.num_envs)
-    if worst <= config.replay_capacity:
-        return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=worst, slack=0)
     # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
     slack = 2 * 2 * -(-config.checkpoint_every // config.repeat) * (config.keep_checkpoints + 1)
-    return ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=config.replay_capacity, slack=slack)
+    room = (worst, 0) if worst <= config.replay_capacity else (config.replay_capacity, slack)
+    layout = ReplayLayout.of(lanes.spec, lanes=lanes.num, capacity=room[0], slack=room[1])
+    return replace(layout, capacity=layout.capacity + data_rows)
 
 
-def _begin(config: RunConfig, directory: RunDirectory, lanes: Lanes, make: Make, say: Say) -> Trainer:
-    """A run at its first step."""
+def _begin(
+    config: RunConfig, directory: RunDirectory, lanes: Lanes, make: Make, data: Data | None, say: Say
+) -> Trainer:
+    """A run at its first step, or at the first update on its data."""
     agent = algorithm(config.algo).agent(config.agent, lanes.spec)
-    layout = replay_layout(config, lanes)
+    layout = replay_layout(config, lanes, data.survey.rows(lanes.num) if data else 0)
     say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
     replay = Replay.create(directory.replay, layout)
+    if data is not None:
+        say(f"data       {data.survey}")
+        if data.dataset.note:
+            say(f"           {data.dataset.note}")
+        data.put_into(replay, directory)
     directory.write_config(config)
-    trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make)
-    replay.append(lanes.start())
-    return trainer
+    return Trainer(config, agent, lanes, replay, Logger(directory.path), make)
 
 
 def _take_up(
@@ -192,8 +208,8 @@ def _take_up(
     state, meta, used = checkpoint.load_latest(directory.checkpoints, like)
     counters = Counters(**meta["counters"])
     replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
-    replay = replay.enlarged(replay_layout(config, lanes))
-    logger = Logger(directory.path, meta["offsets"], counters.env_steps)
+    replay = replay.enlarged(replay_layout(config, lanes, data_rows(directory, lanes.num)))
+    logger = Logger(directory.path, meta["offsets"], counters.clock)
     trainer = Trainer(config, agent, lanes, replay, logger, make)
     trainer.state, trainer.counters = compiled.pack(state), counters
     trainer.recent.extend((ret, length) for ret, length in meta["recent"])
@@ -202,6 +218,9 @@ def _take_up(
         trainer.rngs[Stream[name]].bit_generator.state = rng_state
     lanes.episodes_begun[:] = meta["episodes_begun"]
     say(f"resumed    {used}")
+    directory.write_config(config)
+    if not lanes.episodes_begun.any():  # it has only learned from data so far
+        return trainer, meta["wall_s"]
     if meta["at_episode_end"]:
         # The episodes that begin here are already counted, and their first rows written: do both again.
         lanes.episodes_begun -= 1
@@ -210,5 +229,4 @@ def _take_up(
         replay.mark_truncated()
         say("           it lies within an episode: that one is cut off and another begun")
     replay.append(lanes.start())
-    directory.write_config(config)
     return trainer, meta["wall_s"]

@@ -16,8 +16,10 @@ from mulv.run.progress import Watcher
 def complete(config: RunConfig) -> RunConfig:
     """The configuration with nothing left to default."""
     task = resolve(config.task, config.keep)
-    total = config.total_steps or task.env_steps
-    every = max(1, total // 20) if config.eval_every is None else config.eval_every
+    usual = 0 if config.offline_updates else task.env_steps
+    total = usual if config.total_steps is None else config.total_steps
+    length = config.offline_updates + total
+    every = max(1, length // 20) if config.eval_every is None else config.eval_every
     repeat = task.action_repeat if config.action_repeat is None else config.action_repeat
     quality = config.render_quality
     if task.camera is not None and quality is None:
@@ -54,7 +56,7 @@ def train(
     save_on_signal: bool = True,
     say: Say = lambda line: None,
 ) -> Outcome:
-    """Train to `config.total_steps`, from the start or from the run's newest checkpoint.
+    """Train on `config.data`, if any, then to `config.total_steps`, or on from the run's newest checkpoint.
 
     `make` builds the environment where `config.task` does not name one. `progress` is whether to show a
     bar, or who else is told. A checkpoint saved on a signal mostly lies within an episode, so that what is

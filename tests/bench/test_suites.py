@@ -94,8 +94,21 @@ def test_metaworld_has_fifty_tasks_and_says_what_is_lacking() -> None:
     assert len(set(suite.tasks)) == 50
     with pytest.raises(MulvError, match=r"cannot run yet: mulv lacks .*drqv2, dreamer, mwm"):
         suite.jobs()
-    with pytest.raises(MulvError, match="lacks learning from datasets"):
-        SUITES["offline"].jobs()
+
+
+def test_offline_runs_have_their_tasks_data_and_count_updates() -> None:
+    jobs = SUITES["offline"].chosen(tasks=["Hopper-P"], seeds=1).jobs()
+    assert [(job.method, job.config.algo) for job in jobs] == [
+        ("mulv", "mulv"),
+        ("mulv/no-penalty", "mulv"),
+        ("bc", "bc"),
+    ]
+    penalty, none = (job.config.agent for job in jobs[:2])
+    assert (penalty.bonus_use, penalty.bonus_scale > 0, none.bonus_scale) == ("pessimism", True, 0.0)
+    for config in (job.config for job in jobs):
+        assert config.data == "datasets/Hopper-P/medium-replay"
+        assert (config.offline_updates, config.total_steps, config.learning_starts) == (50_000, 0, 0)
+    assert {(job.steps, job.config.eval_every) for job in jobs} == {(50_000, 2500)}
 
 
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
@@ -115,6 +128,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
         ({"options": {"window": "3"}}, "window is '3'"),
         ({"options": {"window.x": 3}}, "window is a single value"),
         ({"options": {"seed": 3}}, "seed is no option"),
+        ({"options": {"data": "somewhere"}}, "data is no option"),
         ({"taks": []}, "no field of a suite is called 'taks'; did you mean 'tasks'?"),
         ({"methods": {"../sac": {"algo": "sac"}}}, "cannot be a name"),
         ({"steps": "many"}, "whole numbers of steps"),

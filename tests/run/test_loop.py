@@ -186,7 +186,8 @@ def test_too_small_a_disk_is_refused_before_the_first_step(tmp_path: Path) -> No
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_configs_survive_json(algo: str) -> None:
     for agent in ALGORITHMS[algo].presets.values():
-        config = complete(RunConfig(algo=algo, agent=agent))
+        data = {"data": "somewhere", "offline_updates": 100} if ALGORITHMS[algo].copies_data else {}
+        config = complete(RunConfig(algo=algo, agent=agent, **data))
         assert from_json(json.loads(json.dumps(to_json(config)))) == config
 
 

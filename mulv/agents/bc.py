@@ -1,0 +1,114 @@
+"""Behaviour cloning: the recorded actions, from the window. What learning from data has to beat.
+
+See docs/algorithms/offline.md.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.base import AbstractAgent, AgentConfig, as_seen
+from mulv.core.errors import MulvError
+from mulv.core.gaussian import TanhNormal
+from mulv.core.learner import Trained, descend, start_training
+from mulv.core.normalise import ObsMoments, RunningMoments
+from mulv.core.spec import BatchSpec, EnvSpec
+from mulv.core.types import Batch, Metrics
+from mulv.core.window import WindowMemory
+from mulv.nets.policy import Actor
+from mulv.nets.trunk import flat_window_dim, flatten_window
+
+
+@dataclass(frozen=True)
+class BCConfig(AgentConfig):
+    """Hyperparameters of behaviour cloning; rewards, and what only they need, play no part."""
+
+    window: int = 3
+    """L: observations in the window x_h."""
+    loss: Literal["likelihood", "mse"] = "mse"
+    """Maximum likelihood of the tanh-Gaussian, or the squared error of its mode."""
+
+
+PRESETS = {"default": BCConfig()}
+
+
+class BCState(NamedTuple):
+    """Everything behaviour cloning learns."""
+
+    actor: Trained
+    obs_moments: ObsMoments
+
+
+@dataclass(frozen=True)
+class BC(AbstractAgent):
+    """Behaviour cloning on the window."""
+
+    config: BCConfig
+    spec: EnvSpec
+
+    def __post_init__(self) -> None:
+        if self.spec.discrete:
+            raise MulvError(
+                "BC needs continuous actions, and this task's are discrete; choose another --algo"
+            )
+
+    @property
+    def batch_spec(self) -> BatchSpec:
+        c = self.config
+        return BatchSpec(c.batch_size, c.window, n_step=1, future=1, gamma=c.gamma)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.config.learning_rate)
+
+    def init(self, key: PRNGKeyArray) -> BCState:
+        c, spec = self.config, self.spec
+        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, c.window)
+        return BCState(
+            actor=start_training(self.optimiser, Actor(in_dim, spec.act_dim, c.trunk, key=key)),
+            obs_moments=ObsMoments(RunningMoments(spec.obs_shape), RunningMoments(spec.obs_shape)),
+        )
+
+    def init_memory(self) -> WindowMemory:
+        return WindowMemory(self.spec, self.config.window)
+
+    def act(
+        self,
+        state: BCState,
+        memory: WindowMemory,
+        o_h: Float[Array, "obs"],
+        key: PRNGKeyArray,
+        *,
+        deterministic: bool,
+    ) -> tuple[Float[Array, "act"], WindowMemory]:
+        memory = memory.push_obs(o_h)
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory.x_h)))
+        noise = jax.random.normal(key, (self.spec.act_dim,))
+        a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
+        return a_h, memory.push_action(a_h)
+
+    def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:
+        """The actor towards the batch's actions; nothing is drawn."""
+        c = self.config
+        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
+        x_h = jax.vmap(flatten_window)(as_seen(c, obs_moments, batch.x_h))
+
+        def loss(actor: Actor) -> tuple[Array, Metrics]:
+            policy: TanhNormal = jax.vmap(actor)(x_h)
+            squared_error = jnp.mean(jnp.square(jax.vmap(TanhNormal.mode)(policy) - batch.a_h))
+            log_prob = jnp.mean(jax.vmap(TanhNormal.log_prob)(policy, batch.a_h))
+            value = -log_prob if c.loss == "likelihood" else squared_error
+            return value, {
+                "train/actor_loss": value,
+                "train/action_mse": squared_error,
+                "train/log_prob": log_prob,
+            }
+
+        (_, metrics), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(state.actor.params)
+        actor, norm = descend(self.optimiser, state.actor, gradient)
+        return BCState(actor, obs_moments), metrics | {"train/actor_grad_norm": norm}
