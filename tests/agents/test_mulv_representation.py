@@ -12,11 +12,17 @@ from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.batches import as_networks_see
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import effective_rank
-from mulv.agents.mulv.representation import Representation, explain, latent_noise, negative_elbo
+from mulv.agents.mulv.representation import (
+    Representation,
+    explain,
+    explain_batch,
+    latent_noise,
+    negative_elbo,
+)
 from mulv.core.categorical import Categorical
 from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Future, Window
+from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.test_every_agent import initial, random_batches
 
@@ -68,7 +74,7 @@ def test_l_steps_are_explained_one_after_the_other(latent, steps):
     x_h, a_h, future = example(steps)
     noise = latent_noise(config, 1, KEY)[0]
     p = p_of(model, x_h, a_h)
-    q = model.q(model.encode(x_h), a_h, future, p)
+    q = model.latents[0].q(model.encode(x_h), a_h, future, p)
     z, wanted = q.sample(noise), float(jnp.sum(q.kl(p)))
     for i in range(steps):
         if i > 0:
@@ -76,6 +82,26 @@ def test_l_steps_are_explained_one_after_the_other(latent, steps):
         o, r = model.decoder(z)
         wanted += 0.5 * float(jnp.sum((future.obs[i] - o) ** 2)) + 0.5 * float((future.rewards[i] - r) ** 2)
     assert float(loss(model, config, x_h, a_h, future, noise)) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("posterior", ["prior", "learned"])
+def test_twins_explain_a_part_of_the_batch_each(posterior):
+    config = replace(SMALL, posterior=posterior)
+    model = Representation(SPEC, config, key=KEY)
+    examples = [example(3, seed) for seed in range(6)]
+    x_h, a_h, future = jax.tree.map(lambda *leaves: jnp.stack(leaves), *examples)
+    noise = latent_noise(config, 6, KEY)
+    u = jax.vmap(model.encode)(x_h)
+    p = jax.vmap(model.p)(u, a_h)
+    data = Batch(x_h, a_h, None, None, x_h, future, None)
+    terms = explain_batch(model, u, p, data, noise, None)
+    for i, (x, a, f) in enumerate(examples):
+        twin = i // 3  # of six windows three each
+        p_i = model.p(model.encode(x), a)[twin]
+        q_i = model.latents[twin].q(model.encode(x), a, f, p_i)
+        alone = explain(model, p_i, q_i, f, noise[i], None)
+        for whole, one in zip(terms, alone, strict=True):
+            np.testing.assert_allclose(whole[i], one, rtol=1e-4, atol=1e-5)
 
 
 def test_one_step_needs_no_transition():
