@@ -133,6 +133,7 @@ def measure(turns: int) -> dict[str, Any]:
         representation_updates=4,
         critic_trains_representation=False,
         posterior="learned",
+        twin_latents=False,
         spread="diagonal",
         future=1,
         n_step=1,
