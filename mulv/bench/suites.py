@@ -33,6 +33,7 @@ ABLATIONS: dict[str, Options] = {
     "mulv/posterior-learned": {"posterior": "learned"},
     "mulv/observations": {"predict_changes": False},
     "mulv/diagonal": {"spread": "diagonal"},
+    "mulv/one-latent": {"twin_latents": False, "features": 512},
     "mulv/no-critic-gradient": {"critic_trains_representation": False},
     "mulv/omega-fixed": {"train_frequencies": False},
     "mulv/family-relu": {"family": "relu"},
@@ -44,8 +45,8 @@ ABLATIONS: dict[str, Options] = {
     "mulv/latent-32": {"latent_dim": 32},
     "mulv/latent-128": {"latent_dim": 128},
     "mulv/latent-512": {"latent_dim": 512},
-    "mulv/features-128": {"features": 128},
-    "mulv/features-2048": {"features": 2048},
+    "mulv/features-64": {"features": 64},
+    "mulv/features-1024": {"features": 1024},
     "mulv/1-step": {"n_step": 1},
 }
 
