@@ -88,9 +88,9 @@ def _of_run(
 ) -> Dataset:
     name = str(run.path)
     _check_same_problem(task, keep, config, name)
-    if repeat != config.action_repeat:
+    if repeat != config.repeat:
         raise MulvError(
-            f"{name} takes each action {repeat} times and this run {config.action_repeat} times; "
+            f"{name} takes each action {repeat} times and this run {config.repeat} times; "
             f"say --action-repeat {repeat}"
         )
     replay = Replay.open(run.replay, mode="r")

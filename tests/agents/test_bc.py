@@ -46,7 +46,7 @@ def expert_batches(spread: float, back: int = 0, batches: int = 250) -> Batch:
     actions = np.tanh(obs[..., -1 - back, :] @ WEIGHTS + spread * normal(ACT))
     x = Window(obs, np.zeros((*lead, window - 1, ACT), np.float32), np.ones((*lead, window), bool))
     future = Future(actions[..., None, :], nothing[..., None], normal(1, OBS), np.ones((*lead, 1), bool))
-    return Batch(x, actions, nothing, nothing, x, future)
+    return Batch(x, actions, nothing, nothing, x, future, nothing)
 
 
 def without_memory(batch: Batch) -> Batch:

@@ -35,8 +35,9 @@ def copied(replay: Replay, directory: Path, lanes: int) -> Replay:
 
 
 def cuts(replay: Replay) -> dict[float, list[np.ndarray]]:
-    """Every transition's batch, by the number that its observation is."""
+    """Every transition's batch, by the number that its observation is; how much data there was aside."""
     batch: Batch = replay.cut(CUT, *replay.transitions(CUT.window))
+    batch = batch._replace(data_size=np.zeros_like(batch.data_size))
     numbers = batch.x_h.obs[:, -1, 0]
     assert len(set(numbers)) == len(numbers)
     return {n: [leaf[i] for leaf in jax.tree.leaves(batch)] for i, n in enumerate(numbers.tolist())}

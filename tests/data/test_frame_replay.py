@@ -153,7 +153,7 @@ def test_frames_are_read_and_written_wherever_they_lie(rows, width):
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "frames.bin"
         np.stack([frame(i) for i in range(20)]).tofile(path)
-        column = FrameColumn(path, "uint8", (20, *FRAME))
+        column = FrameColumn(path, "uint8", (20, *FRAME), "r+")
         at = np.resize(rows, (len(rows), width))
         np.testing.assert_array_equal(column.take(at), np.stack([frame(i) for i in range(20)])[at])
         distinct = np.unique(rows)
@@ -166,4 +166,4 @@ def test_frames_that_are_cut_short_are_named(tmp_path):
     path = tmp_path / "frames.bin"
     frame(0).tofile(path)
     with pytest.raises(MulvError, match="damaged"):
-        FrameColumn(path, "uint8", (2, *FRAME)).take(np.array([0, 1]))
+        FrameColumn(path, "uint8", (2, *FRAME), "r").take(np.array([0, 1]))
