@@ -89,7 +89,7 @@ class Choice(gym.Env):
     ("window", "options"),
     [
         (2, {"discrete_policy": "soft"}),
-        (2, {"discrete_policy": "greedy"}),
+        pytest.param(2, {"discrete_policy": "greedy"}, marks=pytest.mark.slow),
         (2, {"latent": "categorical", "posterior": "learned", "elbo_weight": 1.0}),
         (1, {}),
     ],

@@ -49,6 +49,7 @@ def test_a_finished_run_keeps_its_agent_and_not_its_replay(serial: Path) -> None
     assert evaluated.stdout.splitlines()[-1].startswith("mean ")
 
 
+@pytest.mark.slow
 def test_kill_minus_nine_of_a_run_changes_nothing(serial: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     sweep = start_bench(write_suite(tmp_path), store, "--workers", "2")

@@ -122,6 +122,7 @@ def test_every_run_of_a_process_that_dies_has_failed(tmp_path: Path) -> None:
     assert all("killed by SIGKILL" in error for _, error in errors)
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_of_groups_goes_on_and_finds_what_single_runs_find(tmp_path: Path) -> None:
     suite, store = write_suite(tmp_path, methods={"sac": SAC}, steps=400), tmp_path / "store"
     jobs = read_suite(suite).jobs()
