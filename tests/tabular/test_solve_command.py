@@ -44,7 +44,7 @@ def test_a_file_another_discount_and_the_end_of_time(capsys, tmp_path):
     assert lines[0].endswith("discount 0.5")
     assert "time was up before" in lines[-2]
     found = json.loads(lines[-1])
-    assert -2 <= found["lower"] < found["upper"] < 19  # listening for ever costs two; it was 19 at 0.95
+    assert -2.001 <= found["lower"] < found["upper"] < 19  # listening for ever costs two
 
 
 def test_a_pomdp_with_a_horizon_is_solved_exactly(capsys):
