@@ -1,11 +1,15 @@
-"""`mulv theory check`, `mulv theory solve` and `mulv theory regret`."""
+"""`mulv theory check`, `mulv theory solve` and `mulv theory regret`: their options, and what they print."""
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
 
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
-from mulv.options import parse_theory_check, parse_theory_regret, parse_theory_solve
 from mulv.run.runtime import use_compilation_cache
 from mulv.tabular.check import check
 from mulv.tabular.files import write_alpha
@@ -23,6 +27,88 @@ commands:
 
 mulv theory COMMAND --help lists a command's options.
 """
+
+
+@dataclass(frozen=True)
+class TheoryCheckOptions:
+    """Whether the theory applies to a POMDP, and whether its claims hold there, for random policies."""
+
+    pomdp: tyro.conf.Positional[str]
+    """A .pomdp or .pomdpx file, or a name of the zoo: lock, random-decodable, t-maze, tiger, ..."""
+    L: int = 3
+    """Observations in a window."""
+    horizon: int | None = None
+    """Decisions in an episode; the POMDP's own, or 2L + 1."""
+    seed: int = 0
+    """Seed of the policies."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+
+
+def parse_theory_check(arguments: Sequence[str]) -> TheoryCheckOptions:
+    """`mulv theory check`'s options."""
+    return tyro.cli(TheoryCheckOptions, args=list(arguments), prog="mulv theory check")
+
+
+@dataclass(frozen=True)
+class TheorySolveOptions:
+    """Plan in a known POMDP: bounds of the optimal value, closed until they are close enough."""
+
+    pomdp: tyro.conf.Positional[str]
+    """A .pomdp or .pomdpx file, or a name of the zoo: tiger, hallway, tag, rocksample-7-8, ..."""
+    gamma: float | None = None
+    """Discount; the POMDP's own."""
+    horizon: int | None = None
+    """Decisions in an episode, solved exactly; the POMDP's own, if it has any."""
+    precision: float = 1e-3
+    """How close the bounds shall come."""
+    seconds: float = 120.0
+    """When to stop before they do."""
+    alpha: Path | None = None
+    """Write the alpha vectors of the lower bound to this file, in the format of pomdp-solve."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+
+
+def parse_theory_solve(arguments: Sequence[str]) -> TheorySolveOptions:
+    """`mulv theory solve`'s options."""
+    return tyro.cli(TheorySolveOptions, args=list(arguments), prog="mulv theory solve")
+
+
+@dataclass(frozen=True)
+class TheoryRegretOptions:
+    """How many episodes a lock takes as it grows: Algorithm 1, the same without its bonus, and Q-learning.
+
+    Regret is exact: after every round of H episodes the policy is evaluated by dynamic programming.
+    """
+
+    pomdp: tyro.conf.Positional[str]
+    """lock: the combination lock that takes a memory of L."""
+    H: tuple[int, ...] = (10, 20, 40)
+    """Decisions in an episode; one lock for each."""
+    L: int = 3
+    """The lock's L: observations that tell its state."""
+    actions: int = 4
+    """Digits of the lock; a uniform policy opens it once in actions^(H-1) episodes."""
+    window: int | None = None
+    """Observations the learners see; L unless told. Fewer cannot open it."""
+    episodes: int = 20_000
+    """Episodes of each learner, in rounds of H."""
+    seeds: int = 10
+    """Seeds, learned side by side."""
+    alpha: float = 0.1
+    """The bonus is min(alpha |p(.|x,a)|, 2), in the norm of the inverse covariance."""
+    out: Path = Path("runs/theory-regret")
+    """Where regret.csv, regret.json and regret.png are written."""
+    json: bool = False
+    """Print the figures as one JSON object on the last line."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+def parse_theory_regret(arguments: Sequence[str]) -> TheoryRegretOptions:
+    """`mulv theory regret`'s options."""
+    return tyro.cli(TheoryRegretOptions, args=list(arguments), prog="mulv theory regret")
 
 
 def theory(arguments: list[str]) -> int:
