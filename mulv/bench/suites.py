@@ -147,7 +147,7 @@ _ALL = [
         methods={"mulv": Method("mulv", {"window": 3, "n_step": 3}), "sac": SAC},
         steps=30_000,
         steps_of={"Pendulum-P": 15_000},
-        seeds=_seeds(3),
+        seeds=_seeds(3, first=3),  # the design was changed after a look at seed 0: positions-30k-seed-0
     ),
     Suite(
         "ablations-20k",
