@@ -53,7 +53,9 @@ def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
 @pytest.mark.parametrize("name", ["quick", "masked-control", "positions-30k"])
 def test_sac_has_what_mulv_has_but_the_representation(name: str) -> None:
     jobs = configs(SUITES[name])
-    mulv, sac = (to_json(jobs[method, "Hopper-P", SUITES[name].seeds[0]].config) for method in ("mulv", "sac"))
+    mulv, sac = (
+        to_json(jobs[method, "Hopper-P", SUITES[name].seeds[0]].config) for method in ("mulv", "sac")
+    )
     shared = sac["agent"].keys() & mulv["agent"].keys()
     assert {k: sac["agent"][k] for k in shared} == {k: mulv["agent"][k] for k in shared}
     assert all(sac[k] == mulv[k] for k in sac.keys() - {"agent", "algo"})
