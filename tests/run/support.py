@@ -1,7 +1,6 @@
 """What the tests of runs share: tiny runs, and what makes two of them equal."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -43,27 +42,18 @@ TINY_FLAGS = """
 """.split()  # noqa: SIM905
 
 
-def environment() -> dict[str, str]:
-    """For child processes: share the tests' compilation cache."""
-    return {**os.environ, "XDG_CACHE_HOME": str(ROOT / ".cache")}
-
-
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "mulv", *map(str, arguments)]
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
     """`mulv …` in a process of its own."""
-    return subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(*arguments: str | Path, timeout: float = 180) -> subprocess.CompletedProcess[str]:
     """`mulv …` to its end."""
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, env=environment(), timeout=timeout
-    )
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout)
 
 
 def wait_for(
