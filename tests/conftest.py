@@ -1,4 +1,4 @@
-"""Shared settings: a compilation cache, strict promotion of ranks, a disk small enough to fill."""
+"""Shared settings: quick compilation, and kept; strict promotion of ranks; a disk small enough to fill."""
 
 import os
 import subprocess
@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, settings
 
 CACHE = Path(__file__).parents[1] / ".cache"
 
-# In the environment too: the commands that tests start share what is compiled.
-os.environ["XDG_CACHE_HOME"] = str(CACHE)
+# In the environment too: the commands that tests start compile as quickly, and share what is compiled.
+os.environ |= {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XDG_CACHE_HOME": str(CACHE)}
+jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
 jax.config.update("jax_compilation_cache_dir", str(CACHE / "mulv" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
