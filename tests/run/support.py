@@ -1,6 +1,8 @@
 """What the tests of runs share: tiny runs, and what makes two of them equal."""
 
+import contextlib
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,6 +73,16 @@ def wait_for(
         time.sleep(0.001)
     kill(process)
     raise AssertionError(f"no {pattern} in {directory}")
+
+
+def fill(disk: Path) -> Path:
+    """Leave no byte of a file system free; the file that takes them all."""
+    ballast = disk / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+    assert shutil.disk_usage(disk).free == 0
+    return ballast
 
 
 def kill(process: subprocess.Popen[str]) -> None:
