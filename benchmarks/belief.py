@@ -5,13 +5,12 @@ Prints one JSON object as its last line and writes it to results/speed/belief.js
 
 import json
 import time
-from pathlib import Path
 
 import jax
 import numpy as np
+from keeping import keep
 from tqdm import tqdm
 
-from mulv.run.directory import commit, versions
 from mulv.tabular.belief import BeliefFilter
 from mulv.tabular.pomdp import POMDP
 
@@ -47,11 +46,7 @@ def main() -> None:
     figures: dict[str, object] = {"states": STATES, "actions": ACTIONS}
     for batch in tqdm((1_000, 4_000, 16_000), desc="batch sizes"):
         figures[f"updates_per_second_batch_{batch}"] = updates_per_second(batch, repeats=50)
-    figures |= {"commit": commit(), "versions": versions()}
-    out = Path(__file__).parents[1] / "results" / "speed" / "belief.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("belief", figures)))
 
 
 if __name__ == "__main__":

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from keeping import keep
 from tqdm import tqdm
 
 from mulv.core.spec import BatchSpec, EnvSpec, Step
 from mulv.data import Replay, ReplayLayout
-from mulv.run.directory import commit, versions
 
 SPEC = EnvSpec(obs_shape=(64, 64, 3), act_dim=4, obs_dtype="uint8")
 BATCH = BatchSpec(batch_size=256, window=3, n_step=3, future=1, gamma=0.99)  # seven frames each
@@ -71,10 +71,7 @@ def main() -> None:
             "batch": milliseconds(replay, options.repeats),
             "peak_rss_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 3),
         }
-    figures |= {"commit": commit(), "versions": versions()}
-    out = Path(__file__).parents[1] / "results" / "speed" / "frames.json"
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("frames", figures)))
 
 
 if __name__ == "__main__":

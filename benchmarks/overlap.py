@@ -17,6 +17,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
+from keeping import keep
 
 from mulv.agents import ALGORITHMS, Algorithm
 from mulv.agents.base import AbstractAgent, AgentConfig
@@ -24,7 +25,6 @@ from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.window import WindowMemory
 from mulv.envs.frames import FRAME_SPACE
 from mulv.run.config import RunConfig
-from mulv.run.directory import commit, versions
 from mulv.run.train import train
 
 SECONDS, DECISIONS = 0.04, 150
@@ -102,10 +102,7 @@ def main() -> None:
                 name = ("workers" if workers else "one_process") + ("_overlap" if overlap else "_in_turn")
                 rate = decisions_per_second(Path(directory) / "run", overlap=overlap, workers=workers)
                 figures[name] = round(rate, 1)
-    figures |= {"commit": commit(), "versions": versions()}
-    out = Path(__file__).parents[1] / "results" / "speed" / "overlap.json"
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("overlap", figures)))
 
 
 if __name__ == "__main__":

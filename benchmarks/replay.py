@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+from keeping import keep
 from tqdm import tqdm
 
 from mulv.core.spec import BatchSpec, EnvSpec, Step
 from mulv.data import Replay, ReplayLayout
-from mulv.run.directory import commit, versions
 
 SPEC = EnvSpec(obs_shape=(8,), act_dim=6)
 BATCH = BatchSpec(batch_size=256, window=3, n_step=3, future=1, gamma=0.99)
@@ -56,11 +56,7 @@ def main() -> None:
     for rows in tqdm((100_000, 300_000, 1_000_000), desc="replay sizes"):
         with tempfile.TemporaryDirectory() as directory:
             figures[f"rows_{rows}"] = microseconds(filled(Path(directory), rows))
-    figures |= {"commit": commit(), "versions": versions()}
-    out = Path(__file__).parents[1] / "results" / "speed" / "replay.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("replay", figures)))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from keeping import keep
 
 from mulv.bench.published import PAPER_METHODS, paper_table, random_return
 from mulv.run.directory import commit, versions
@@ -66,9 +67,9 @@ def make_up(root: Path) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keep", type=Path, help="write the made-up results here, and do nothing else")
-    keep = parser.parse_args().keep
-    if keep:
-        print(make_up(keep))
+    folder = parser.parse_args().keep
+    if folder:
+        print(make_up(folder))
         return
     with tempfile.TemporaryDirectory() as root:
         runs, page = make_up(Path(root)), Path(root) / "report.html"
@@ -79,10 +80,7 @@ def main() -> None:
             "report_s": round(time.perf_counter() - start, 1),
             "report_mb": round(page.stat().st_size / 1e6, 2),
         }
-    figures |= {"commit": commit(), "versions": versions()}
-    out = Path(__file__).parents[1] / "results" / "speed" / "report.json"
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("report", figures)))
 
 
 if __name__ == "__main__":

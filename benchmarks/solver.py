@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import resource
 import time
-from pathlib import Path
 
 PROBLEMS = {  # when to stop: a gap, or seconds of the process's own time
     "tiger": (1e-3, 60.0),
@@ -58,23 +57,19 @@ def solved(name: str) -> dict[str, object]:
 
 
 def main() -> None:
+    from keeping import SPEED, keep
     from tqdm import tqdm
-
-    from mulv.run.directory import commit, versions
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
     names = parser.parse_args().problems
-    out = Path(__file__).parents[1] / "results" / "speed" / "solver.json"
+    out = SPEED / "solver.json"
     figures = json.loads(out.read_text()) if out.exists() else {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for name in (bar := tqdm(names)):
             bar.set_description(name)
             figures[name] = pool.apply(solved, (name,))
-    figures |= {"commit": commit(), "versions": versions()}
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("solver", figures)))
 
 
 if __name__ == "__main__":

@@ -11,14 +11,10 @@ import argparse
 import json
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import peers
 import updates
-
-from mulv.run.directory import commit, versions
-
-RESULTS = Path(__file__).parents[1] / "results" / "speed"
+from keeping import keep
 
 
 def main() -> None:
@@ -38,10 +34,7 @@ def main() -> None:
         figures = (
             peers.measure(options.turns, options.steps) if name == "sac" else updates.measure(options.turns)
         )
-        figures |= {"commit": commit(), "versions": versions()}
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
-        shown |= figures
+        shown |= keep(name, figures)
     print(json.dumps(shown))
 
 

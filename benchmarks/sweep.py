@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from keeping import keep
+
 from mulv.bench.store import append, load
 from mulv.bench.suite import Job, Method, Suite, read_suite
-from mulv.run.directory import commit, versions
 
-RESULTS = Path(__file__).parents[1] / "results" / "speed"
 BARE = """
 import json, sys
 from pathlib import Path
@@ -106,10 +106,7 @@ def main() -> None:
     options = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # all that is started inherits it
     figures: dict[str, Any] = {**overhead(options.steps, options.runs), **store_open()}
-    figures |= {"commit": commit(), "versions": versions()}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "sweep.json").write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("sweep", figures)))
 
 
 if __name__ == "__main__":

@@ -16,22 +16,20 @@ import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from keeping import keep
 from tqdm import tqdm
 from updates import ROUND, SPEC, random_batches
 
 from mulv.agents import algorithm, preset
 from mulv.run import compiled, seeding
-from mulv.run.directory import commit, versions
 from mulv.run.runtime import use_compilation_cache
 from mulv.run.seeding import Stream
 
-RESULTS = Path(__file__).parents[1] / "results" / "speed"
 SEEDS, ALGOS = (2, 4), ("sac", "mulv")
 
 
@@ -113,10 +111,7 @@ def main() -> None:
         for number in SEEDS
     }
     figures |= {"turns": options.turns, "cores": 1, "time": "CPU time of the process"}
-    figures |= {"commit": commit(), "versions": versions()}
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "vmap_seeds.json").write_text(json.dumps(figures, indent=2) + "\n")
-    print(json.dumps(figures))
+    print(json.dumps(keep("vmap_seeds", figures)))
 
 
 if __name__ == "__main__":

@@ -217,7 +217,7 @@ def _bench(arguments: list[str]) -> int:
 
 def _envs(arguments: list[str]) -> int:
     from mulv.envs.listing import pixel_paragraphs, vector_table
-    from mulv.tabular.gymnasium_ids import IDS, LOCKS
+    from mulv.pomdps.ids import IDS, LOCKS
 
     if arguments:
         print("usage: mulv envs\n\nLists the tasks: what an agent sees, what it does, and for how long.")

@@ -1,5 +1,6 @@
-"""Shared settings: a compilation cache, strict promotion of ranks, a disk small enough to fill."""
+"""Shared settings: quick compilation, and kept; strict promotion of ranks; a disk small enough to fill."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +9,12 @@ import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
-CACHE = Path(__file__).parents[1] / ".cache" / "jax"
+CACHE = Path(__file__).parents[1] / ".cache"
 
-jax.config.update("jax_compilation_cache_dir", str(CACHE))
+# In the environment too: the commands that tests start compile as quickly, and share what is compiled.
+os.environ |= {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XDG_CACHE_HOME": str(CACHE)}
+jax.config.update("jax_disable_most_optimizations", True)  # tests compile much and compute little
+jax.config.update("jax_compilation_cache_dir", str(CACHE / "mulv" / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 settings.register_profile("mulv", deadline=None, suppress_health_check=[HealthCheck.too_slow])

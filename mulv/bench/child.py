@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from mulv.bench.cores import pin_to_free_cores
+from mulv.bench.lines import read_result
 from mulv.core.errors import BusyError, CheckpointError, MulvError
 
 if TYPE_CHECKING:
@@ -107,8 +108,7 @@ class JobRun:
                 "threads": _threads(),
                 "state_sha256": sums.split()[0],  # of the agent's arrays: equal bit for bit
             }
-            result = json.loads((self.path / "result.json").read_text()) | more
-            self.reporter.finished(result, self.path)
+            self.reporter.finished(read_result(self.path) | more, self.path)
         except Exception as error:
             self.reporter.failed(error)
 

@@ -1,13 +1,12 @@
 """Finished runs side by side."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mulv.bench.lines import Result, length_of
+from mulv.bench.lines import Result, length_of, read_result
 from mulv.core.errors import MulvError
 from mulv.run.config import differences
 
@@ -35,13 +34,7 @@ def read_results(runs: Sequence[Path]) -> list[Result]:
 
 
 def _read(run: Path) -> Result:
-    file = run / "result.json"
-    if not file.exists():
-        raise MulvError(f"{run} holds no finished run: there is no {file}")
-    try:
-        result: Result = json.loads(file.read_text())
-    except json.JSONDecodeError as error:
-        raise MulvError(f"{file} is damaged ({error}); train the run again") from error
+    result = read_result(run)
     if not result["eval_returns"]:
         raise MulvError(f"{run} was never evaluated; there is nothing to compare")
     return result
@@ -51,7 +44,7 @@ def table(results: Sequence[Result]) -> list[str]:
     """A line a run, best first."""
     width = max(len(result["method"]) for result in results)
     lines = [f"{'method':{width}}  {'seed':>4}  {'steps':>9}  {'final return':>16}  {'minutes':>7}"]
-    for result in sorted(results, key=lambda r: -r["final_mean"]):
+    for result in sorted(results, key=lambda r: -np.mean(r["eval_returns"][-1])):
         last = np.asarray(result["eval_returns"][-1])
         final = f"{last.mean():.1f} ± {last.std():.1f}"
         lines.append(

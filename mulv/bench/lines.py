@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 from mulv.core.errors import MulvError
@@ -34,6 +35,14 @@ def parse_line(line: str | bytes, where: str) -> Result:
     if fault := _fault(result):
         raise MulvError(f"{where} is not a result line: {fault}")
     return result
+
+
+def read_result(run: Path) -> Result:
+    """The result line that a run directory holds."""
+    file = run / "result.json"
+    if not file.exists():
+        raise MulvError(f"{run} holds no finished run: there is no {file}")
+    return parse_line(file.read_bytes(), str(file))
 
 
 def axis_of(result: Result) -> str:

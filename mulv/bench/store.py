@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mulv.bench.lines import Result, parse_line
+from mulv.bench.lines import Result, parse_line, read_result
 from mulv.core.errors import MulvError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def find_runs(directory: Path) -> list[Result]:
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a directory of results")
     alone = [] if _files(directory) else sorted(directory.rglob("result.json"))
-    runs = read_store(directory) + [parse_line(file.read_bytes(), f"{file}") for file in alone]
+    runs = read_store(directory) + [read_result(file.parent) for file in alone]
     if not runs:
         raise MulvError(f"{directory} holds no finished run: no result.json, no <suite>/<method>.jsonl")
     return runs

@@ -8,7 +8,7 @@ env ──Step──▶ replay ──Batch──▶ update(state, batch, key) �
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import gymnasium as gym
 import jax
@@ -21,6 +21,7 @@ from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig
+from mulv.run.counters import Counters, crossed
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
@@ -28,26 +29,6 @@ from mulv.run.progress import Watcher
 from mulv.run.rollin import RollIn
 from mulv.run.seeding import Stream
 from mulv.run.visits import visited
-
-
-@dataclass
-class Counters:
-    """How far a run is."""
-
-    env_steps: int = 0  # simulator steps, action repeat included
-    agent_steps: int = 0  # decisions
-    updates: int = 0  # gradient steps
-    offline_updates: int = 0  # those of them on data alone, before the first step
-
-    @property
-    def clock(self) -> int:
-        """What evaluations, logs and checkpoints go by: updates while offline, then environment steps too."""
-        return self.offline_updates + self.env_steps
-
-
-def crossed(before: int, after: int, every: int) -> bool:
-    """Whether a multiple of `every` lies in (before, after]."""
-    return every > 0 and after // every > before // every
 
 
 class Trainer:

@@ -14,13 +14,22 @@ from mulv.agents.sac import SAC, SACConfig
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Batch, Future, PyTree, Window
+from mulv.core.types import PyTree
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
+from tests.agents.support import (
+    KEY,
+    assert_the_return_is_found,
+    initial,
+    leaves,
+    random_batches,
+    run,
+    same,
+)
 
 SPEC = EnvSpec((3,), 2)
-KEY = jax.random.key(0)
 LANES = 3
+SCAN = 4  # updates in a scan: one length, so that it is compiled once
 SMALL: dict[str, dict] = {
     "mulv": {"latent_dim": 8, "features": 32, "tau": 0.25},
     "sac": {"tau": 0.25},
@@ -40,57 +49,8 @@ def tiny(name: str, **changes) -> AbstractAgent:
     return algo.agent(config, SPEC)
 
 
-def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
-    """Like a replay's: some windows begin early, some futures end early, some episodes terminate."""
-    rng, spec = np.random.default_rng(seed), agent.batch_spec
-    lead = (batches, spec.batch_size)
-
-    def normal(*shape: int) -> np.ndarray:
-        return rng.normal(size=lead + shape).astype(np.float32)
-
-    def window() -> Window:
-        mask = np.sort(rng.random((*lead, spec.window)) < 0.7, axis=-1)
-        mask[..., -1] = True
-        actions = np.tanh(normal(spec.window - 1, 2)) * mask[..., :-1, None]
-        return Window((2.0 + normal(spec.window, 3)) * mask[..., None], actions, mask)
-
-    reward = 5.0 * normal(spec.future)
-    future_mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0
-    future_mask[..., 0] = True
-    actions = np.tanh(normal(spec.future, 2))
-    future = Future(
-        actions * future_mask[..., None],
-        reward * future_mask,
-        normal(spec.future, 3) * future_mask[..., None],
-        future_mask,
-    )
-    discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
-    size = np.full(lead, 1000, np.float32)
-    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size)
-
-
-def initial(agent: AbstractAgent, key) -> PyTree:
-    return compiled.unpack(agent, compiled.init(agent, key))
-
-
-def run(agent: AbstractAgent, state: PyTree, batches: Batch, key=KEY, first: int = 0):
-    """Updates on a copy, because the compiled ones take their state's memory."""
-    packed, metrics, finite = compiled.update(
-        agent, compiled.pack(jax.tree.map(jnp.copy, state)), batches, key, jnp.int32(first)
-    )
-    return compiled.unpack(agent, packed), metrics, bool(finite.all())
-
-
 def trained_parts(state: PyTree) -> dict[str, PyTree]:
     return {name: part.params for name, part in state._asdict().items() if isinstance(part, Trained)}
-
-
-def leaves(tree: PyTree) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
-
-
-def same(a: PyTree, b: PyTree) -> bool:
-    return all(np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
@@ -185,10 +145,10 @@ def test_initial_parameters_depend_on_the_key(agent, state):
 
 
 def test_a_scan_of_updates_equals_single_updates(agent, state):
-    batches = random_batches(agent, 4, seed=1)
+    batches = random_batches(agent, SCAN, seed=1)
     scanned, metrics, _ = run(agent, state, batches)
     single = state
-    for i in range(4):
+    for i in range(SCAN):
         one = jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], batches)
         single, last_metrics, _ = run(agent, single, one, first=i)
     for s, o in zip(leaves((scanned, metrics)), leaves((single, last_metrics)), strict=True):
@@ -277,15 +237,8 @@ def test_an_option_changes_what_is_learned(name, agent, state, changes, updated)
 
 
 @pytest.mark.usefixtures("values")
-def test_the_critic_finds_the_return_of_terminal_steps(name):
-    """With discount 0 the fixed point is the n-step return itself, whatever the target network says."""
-    agent = tiny(name, normalise_observations=True)
-    batch = random_batches(agent, 1)
-    batch = batch._replace(reward=np.ones_like(batch.reward), discount=np.zeros_like(batch.discount))
-    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, 400, axis=0), batch)
-    _, metrics, finite = run(agent, initial(agent, KEY), repeated)
-    assert finite
-    assert metrics["train/q_mean"] == pytest.approx(1.0, abs=0.05)
+def test_the_critic_finds_the_return_of_terminal_steps(agent):
+    assert_the_return_is_found(agent, rounds=400 // SCAN, updates=SCAN)
 
 
 @pytest.mark.parametrize("field", ["window", "n_step", "batch_size", "gamma", "learning_rate", "tau"])

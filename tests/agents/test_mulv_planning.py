@@ -15,7 +15,7 @@ from mulv.agents.mulv.planning import Critic, least_squares
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.test_every_agent import initial, leaves, random_batches, run, same
+from tests.agents.support import assert_the_return_is_found, initial, leaves, random_batches, run, same
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
 SMALL = MuLVConfig(
@@ -225,13 +225,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
     ],
 )
 def test_every_variant_finds_the_return_of_terminal_steps(changes):
-    agent = MuLV(replace(SMALL, **changes), SPEC)
-    batch = random_batches(agent, 1)
-    batch = batch._replace(reward=np.ones_like(batch.reward), discount=np.zeros_like(batch.discount))
-    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, 400, axis=0), batch)
-    _, metrics, finite = run(agent, initial(agent, KEY), repeated)
-    assert finite
-    assert metrics["train/q_mean"] == pytest.approx(1.0, abs=0.05)
+    assert_the_return_is_found(MuLV(replace(SMALL, **changes), SPEC), rounds=1, updates=400)
 
 
 def test_the_last_leaf_is_looked_at():

@@ -1,5 +1,6 @@
 """The same sweep on a real Ray cluster of several nodes, parts of which are killed while it runs."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from mulv.bench.store import read_store
 from tests.bench.sweeps import failures, outcomes, processes_below, start_bench, wait_until, write_suite
-from tests.run.support import ROOT, environment, finish, kill
+from tests.run.support import ROOT, finish, kill
 
 pytest.importorskip("ray")
 CHECKPOINT = "mulv-runs-*/*/*/*/*/checkpoints/0000000200"
@@ -27,7 +28,7 @@ class Nodes:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env={**environment(), "RAY_USAGE_STATS_ENABLED": "0"},
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
         )
         self.address = self._answer()
 

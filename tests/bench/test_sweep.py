@@ -1,16 +1,15 @@
 """A sweep of which anything was killed equals one that ran undisturbed, bit for bit, each run once."""
 
-import contextlib
-import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from mulv.api import load
 from tests.bench.sweeps import (
     SAC,
-    VARIANTS,
     failures,
     outcomes,
     runs_of,
@@ -18,7 +17,8 @@ from tests.bench.sweeps import (
     wait_until,
     write_suite,
 )
-from tests.run.support import finish, kill
+from tests.bench.test_bench import run_cli
+from tests.run.support import fill, finish, kill
 
 CHECKPOINT = "tiny/runs/*/*/*/checkpoints/0000000200"
 
@@ -33,11 +33,17 @@ def serial(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "store"
 
 
-def test_finished_runs_are_not_run_again(serial: Path, tmp_path: Path) -> None:
+def of_sac(store: Path) -> dict[tuple[str, str, int], tuple[Any, ...]]:
+    """The outcomes of one method of the two."""
+    return {run: found for run, found in outcomes(store).items() if run[0] == "sac"}
+
+
+def test_finished_runs_are_not_run_again(
+    serial: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = {path: path.read_bytes() for path in serial.glob("*/*.jsonl")}
-    again = finish("bench", write_suite(tmp_path), "--out", serial)
-    assert again.returncode == 0
-    assert "4 finished, 0 to do" in again.stdout
+    assert run_cli(write_suite(tmp_path), "--out", serial) == 0
+    assert "4 finished, 0 to do" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in serial.glob("*/*.jsonl")} == before
 
 
@@ -45,8 +51,7 @@ def test_a_finished_run_keeps_its_agent_and_not_its_replay(serial: Path) -> None
     runs = list(serial.glob("tiny/runs/*/*/*"))
     assert len(runs) == 4
     assert not list(serial.glob("tiny/runs/*/*/*/replay"))
-    evaluated = finish("eval", runs[0], "--episodes", "2")
-    assert evaluated.stdout.splitlines()[-1].startswith("mean ")
+    assert len(load(runs[0]).evaluate(episodes=2).returns) == 2
 
 
 @pytest.mark.slow
@@ -63,7 +68,7 @@ def test_kill_minus_nine_of_a_run_changes_nothing(serial: Path, tmp_path: Path) 
 
 
 def test_kill_minus_nine_of_the_sweep_changes_nothing(serial: Path, tmp_path: Path) -> None:
-    suite, store = write_suite(tmp_path), tmp_path / "store"
+    suite, store = write_suite(tmp_path, methods={"sac": SAC}), tmp_path / "store"
     sweep = start_bench(suite, store, "--workers", "1")
     wait_until(lambda: list(store.glob(CHECKPOINT)), sweep)
     runs = runs_of(sweep)
@@ -74,10 +79,12 @@ def test_kill_minus_nine_of_the_sweep_changes_nothing(serial: Path, tmp_path: Pa
     resumed = finish("bench", suite, "--out", store, "--workers", "2")
     assert resumed.returncode == 0, resumed.stderr
     assert ", from 200 on" in resumed.stderr or ", from 400 on" in resumed.stderr
-    assert outcomes(store) == outcomes(serial)
+    assert outcomes(store) == of_sac(serial)
 
 
-@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("signum", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_every_run_and_says_how_to_go_on(
     serial: Path, tmp_path: Path, signum: int, code: int
 ) -> None:
@@ -118,19 +125,14 @@ def test_two_sweeps_into_one_store_run_everything_once(serial: Path, tmp_path: P
 def test_a_full_disk_fails_the_runs_and_they_go_on_once_there_is_space(
     serial: Path, small_disk: Path, tmp_path: Path
 ) -> None:
-    suite = write_suite(tmp_path, methods={"sac": VARIANTS["sac"]})
+    suite = write_suite(tmp_path, methods={"sac": SAC})
     sweep = start_bench(suite, small_disk, "--workers", "1", "--retries", "0")
     wait_until(lambda: list(small_disk.glob(CHECKPOINT)), sweep)
-    ballast = small_disk / "ballast"
-    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(512))
-    assert shutil.disk_usage(small_disk).free == 0
+    ballast = fill(small_disk)
     _, said = sweep.communicate(timeout=120)
     assert sweep.returncode == 1
     assert "disk" in said
     ballast.unlink()
     again = finish("bench", suite, "--out", small_disk, "--workers", "1")
     assert again.returncode == 0, again.stderr
-    expected = {key: value for key, value in outcomes(serial).items() if key[0] == "sac"}
-    assert outcomes(small_disk) == expected
+    assert outcomes(small_disk) == of_sac(serial)

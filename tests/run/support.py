@@ -1,7 +1,8 @@
 """What the tests of runs share: tiny runs, and what makes two of them equal."""
 
+import contextlib
 import json
-import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -43,27 +44,18 @@ TINY_FLAGS = """
 """.split()  # noqa: SIM905
 
 
-def environment() -> dict[str, str]:
-    """For child processes: share the tests' compilation cache."""
-    return {**os.environ, "XDG_CACHE_HOME": str(ROOT / ".cache")}
-
-
 def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "mulv", *map(str, arguments)]
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
     """`mulv …` in a process of its own."""
-    return subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(*arguments: str | Path, timeout: float = 180) -> subprocess.CompletedProcess[str]:
     """`mulv …` to its end."""
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, env=environment(), timeout=timeout
-    )
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=timeout)
 
 
 def wait_for(
@@ -81,6 +73,16 @@ def wait_for(
         time.sleep(0.001)
     kill(process)
     raise AssertionError(f"no {pattern} in {directory}")
+
+
+def fill(disk: Path) -> Path:
+    """Leave no byte of a file system free; the file that takes them all."""
+    ballast = disk / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(512))
+    assert shutil.disk_usage(disk).free == 0
+    return ballast
 
 
 def kill(process: subprocess.Popen[str]) -> None:

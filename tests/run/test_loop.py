@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-import mulv.run.loop as loop
 from mulv.agents import ALGORITHMS
 from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
 from mulv.envs import make_env
 from mulv.run import checkpoint, compiled
 from mulv.run.config import RunConfig, from_json, to_json
+from mulv.run.counters import crossed
 from mulv.run.train import complete, train
 from tests.run.support import tiny
 
@@ -213,5 +213,5 @@ def test_crossed_finds_multiples_in_half_open_intervals() -> None:
     for before in range(30):
         for after in range(before, 30):
             expected = any(k % 7 == 0 for k in range(before + 1, after + 1))
-            assert loop.crossed(before, after, 7) == expected
-    assert not loop.crossed(0, 100, 0)
+            assert crossed(before, after, 7) == expected
+    assert not crossed(0, 100, 0)

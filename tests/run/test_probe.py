@@ -63,31 +63,39 @@ def test_kept_and_hidden_make_up_the_whole_observation(task):
     assert full.hidden is None
 
 
-def test_a_run_records_what_its_latent_knows_and_how_it_works(tmp_path):
-    train(tiny(algo="mulv", agent=TINY_MULV), tmp_path / "run", progress=False)
-    evaluations = [json.loads(line) for line in (tmp_path / "run/evaluations.jsonl").read_text().splitlines()]
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("probe") / "run"
+    train(looked_at(every=50), path, progress=False)
+    return path
+
+
+def looked_at(every: int):
+    return tiny(algo="mulv", agent=TINY_MULV, total_steps=600, log_every=every)
+
+
+def evaluations_of(path) -> list[dict]:
+    return [json.loads(line) for line in (path / "evaluations.jsonl").read_text().splitlines()]
+
+
+def test_a_run_records_what_its_latent_knows_and_how_it_works(run):
+    evaluations = evaluations_of(run)
+    assert len(evaluations) == 2
     for evaluation in evaluations:
         assert evaluation["probe/hidden_r2"] <= 1
         assert evaluation["probe/hidden_r2_worst"] <= evaluation["probe/hidden_r2"]
-    with np.load(tmp_path / "run/probe.npz") as saved:
+    with np.load(run / "probe.npz") as saved:
         assert saved["hidden"].shape == saved["predicted"].shape
         assert saved["r2"].mean() == pytest.approx(evaluations[-1]["probe/hidden_r2"])
-    last = json.loads((tmp_path / "run/metrics.jsonl").read_text().splitlines()[-1])
+    last = json.loads((run / "metrics.jsonl").read_text().splitlines()[-1])
     assert len(last["representation/kl_per_latent"]) == 8
     assert sum(last["representation/kl_per_latent"]) >= 0
     assert 0 < last["representation/effective_rank"] <= 16
     assert last["train/bellman_residual"] > 0
 
 
-def test_looking_does_not_change_what_is_learned(tmp_path):
+def test_looking_does_not_change_what_is_learned(run, tmp_path):
     """Metrics are drawn from a stream of their own: a run that logs more often is the same run."""
-    for name, every in (("often", 50), ("seldom", 500)):
-        train(tiny(algo="mulv", agent=TINY_MULV, log_every=every), tmp_path / name, progress=False)
-    often, seldom = (
-        [
-            json.loads(line)["returns"]
-            for line in (tmp_path / name / "evaluations.jsonl").read_text().splitlines()
-        ]
-        for name in ("often", "seldom")
-    )
+    train(looked_at(every=500), tmp_path / "seldom", progress=False)
+    often, seldom = ([e["returns"] for e in evaluations_of(path)] for path in (run, tmp_path / "seldom"))
     assert often == seldom

@@ -15,10 +15,16 @@ from tests.run.support import TINY_FLAGS, fingerprint, finish, kill, start, tiny
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """1000 steps without interruption."""
+    """1000 steps without interruption, with all its checkpoints; tests work on copies of it."""
     path = tmp_path_factory.mktemp("whole") / "run"
-    train(tiny(), path, progress=False)
+    train(tiny(keep_checkpoints=5), path, progress=False)
     return path
+
+
+def cut_at_600(run: Path) -> None:
+    """As after a crash: what came later is still in the files, but for its checkpoints."""
+    for step in (800, 1000):
+        shutil.rmtree(run / "checkpoints" / f"{step:010d}")
 
 
 def test_one_seed_gives_one_run(whole: Path, tmp_path: Path) -> None:
@@ -33,11 +39,8 @@ def test_another_seed_gives_another_run(whole: Path, tmp_path: Path) -> None:
 
 
 def test_n_steps_then_n_more_equal_2n(whole: Path, tmp_path: Path) -> None:
-    """Cut at its checkpoint of step 600; what came later is still in its files, as after a crash."""
-    path = tmp_path / "run"
-    train(tiny(keep_checkpoints=5), path, progress=False)
-    for step in (800, 1000):
-        shutil.rmtree(path / "checkpoints" / f"{step:010d}")
+    path = shutil.copytree(whole, tmp_path / "run")
+    cut_at_600(path)
     said: list[str] = []
     train(tiny(keep_checkpoints=5), path, progress=False, resume=True, say=said.append)
     assert any("0000000600" in line for line in said)
@@ -45,13 +48,11 @@ def test_n_steps_then_n_more_equal_2n(whole: Path, tmp_path: Path) -> None:
     assert fingerprint(path) == fingerprint(whole)
 
 
-def test_extending_a_finished_run_equals_a_longer_one(tmp_path: Path) -> None:
+def test_extending_a_finished_run_equals_a_longer_one(whole: Path, tmp_path: Path) -> None:
     for steps, resume in ((400, False), (1000, True)):
         train(tiny(total_steps=steps), tmp_path / "grown", progress=False, resume=resume)
-    train(tiny(total_steps=1000), tmp_path / "at-once", progress=False)
-    grown, at_once = fingerprint(tmp_path / "grown"), fingerprint(tmp_path / "at-once")
     # The last episode end lies at step 400, so all that differs is how much room the replay reserved.
-    assert grown == at_once
+    assert fingerprint(tmp_path / "grown") == fingerprint(whole)
 
 
 def test_resuming_within_an_episode_begins_another_and_says_so(tmp_path: Path) -> None:
@@ -70,9 +71,7 @@ def test_the_ring_that_came_round_resumes_bit_for_bit(tmp_path: Path) -> None:
     """Rows that a checkpoint refers to survive although the run went on writing over the oldest ones."""
     config = tiny(replay_capacity=300, keep_checkpoints=3)
     train(config, tmp_path / "whole", progress=False)
-    train(config, tmp_path / "cut", progress=False)
-    for step in (800, 1000):
-        shutil.rmtree(tmp_path / "cut" / "checkpoints" / f"{step:010d}")
+    cut_at_600(shutil.copytree(tmp_path / "whole", tmp_path / "cut"))
     train(config, tmp_path / "cut", progress=False, resume=True)
     assert fingerprint(tmp_path / "cut") == fingerprint(tmp_path / "whole")
 
@@ -99,7 +98,7 @@ def find_run(root: Path) -> Path:
 
 
 def test_kill_minus_nine_at_random_moments_changes_nothing(whole: Path, tmp_path: Path) -> None:
-    kill_and_resume(tmp_path, kills=4, seed=0)
+    kill_and_resume(tmp_path, kills=2, seed=0)
     assert fingerprint(find_run(tmp_path)) == fingerprint(whole)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from mulv.core.errors import MulvError
+from mulv.pomdps.ids import IDS
 from mulv.tabular import belief, zoo
-from mulv.tabular.gymnasium_ids import IDS
 from mulv.tabular.pomdp import POMDP
 from mulv.tabular.zoo.hallway import HALLWAY2, Map
 from mulv.tabular.zoo.rocksample import Field, rocksample

@@ -41,7 +41,7 @@ def _register(id_: str, max_steps: int | None, **kwargs: Any) -> None:
     if f"mulv/{id_}-v0" not in gym.registry:
         gym.register(
             f"mulv/{id_}-v0",
-            entry_point="mulv.tabular.env:make_named",
+            entry_point="mulv.pomdps.env:make_named",
             kwargs=kwargs,
             max_episode_steps=max_steps,
         )

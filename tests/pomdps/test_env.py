@@ -10,8 +10,8 @@ from gymnasium.utils.env_checker import check_env
 import mulv
 from mulv.core.errors import MulvError
 from mulv.envs import make_env, resolve
-from mulv.tabular.env import POMDPEnv
-from mulv.tabular.gymnasium_ids import IDS, LOCKS
+from mulv.pomdps.env import POMDPEnv
+from mulv.pomdps.ids import IDS, LOCKS
 from tests.tabular.support import random_pomdp
 from tests.tabular.test_simulate import counts, far_from
 

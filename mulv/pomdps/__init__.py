@@ -1,0 +1,1 @@
+"""The POMDPs of the theory room as Gymnasium environments."""
