@@ -25,11 +25,11 @@ DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
-# Optimism chooses by Q + b̂ alone; without it, actions are discrete or not, entropy is what explores.
+# With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
 EXPLORING: Options = {"bonus_scale": 1.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
 LOCKS = ("Lock-10-10", "Lock-20-10")
-# A finite task, a small network. Backups of one step, because in longer ones the data's own wrong digits count;
-# targets that follow fast, so that what a new digit promises soon reaches the first one; Σ as new as the data.
+# Small networks for a small task. Backups of one step: in longer ones the data's own wrong digits count.
+# Targets that follow fast: what a new digit promises soon reaches the first one. Σ is as new as the data.
 LOCK_OPTIONS: Options = {
     "trunk.width": 64,
     "trunk.depth": 1,
