@@ -123,13 +123,14 @@ class Bonus:
         age = optimism.age + 1
         due = age == c.bonus_rebuild
 
-        def rebuilt(ellipsoid: Ellipsoid, measure: Array) -> tuple[Ellipsoid, Array]:
-            ellipsoid = ellipsoid.rebuilt(rows, data_size[0], c.bonus_memory)
-            return ellipsoid, ellipsoid.measure(c.bonus_directions)
+        def rebuilt(now: tuple[Ellipsoid, Array, Array]) -> tuple[Ellipsoid, Array, Array]:
+            ellipsoid = now[0].rebuilt(rows, data_size[0], c.bonus_memory)
+            return ellipsoid, ellipsoid.measure(c.bonus_directions), jnp.zeros_like(due)
 
-        ellipsoid, measure = jax.lax.cond(
-            due, rebuilt, lambda *as_they_are: as_they_are, optimism.ellipsoid, optimism.measure
-        )
+        # A loop of one turn or none, not a conditional: what is not due is not copied either, and several
+        # seeds under one vmap rebuild when theirs are due, where a conditional would in every update.
+        now = (optimism.ellipsoid, optimism.measure, due)
+        ellipsoid, measure, _ = jax.lax.while_loop(lambda now: now[2], rebuilt, now)
         target = polyak(optimism.target_rewards_alone, rewards_alone.params, c.tau)
         b = self.of(optimism, phi[: c.bonus_rows])
         metrics = {
