@@ -26,7 +26,7 @@ METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "m
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
-EXPLORING: Options = {"bonus_scale": 1.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
+EXPLORING: Options = {"bonus_scale": 2.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
 LOCKS = ("Lock-10-10", "Lock-20-10")
 # Small networks for a small task. Backups of one step: in longer ones the data's own wrong digits count.
 # Targets that follow fast: what a new digit promises soon reaches the first one. Σ is as new as the data.
