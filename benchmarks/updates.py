@@ -80,8 +80,7 @@ def _flops(jaxpr: Any) -> float:
             (contract, _), _ = equation.params["dimension_numbers"]
             depth = np.prod([equation.invars[0].aval.shape[i] for i in contract])
             total += 2 * depth * np.prod(equation.outvars[0].aval.shape)
-        if equation.primitive.name == "cond":  # the rebuild of Σ, which few updates have
-            total += min(_flops(branch.jaxpr) for branch in equation.params["branches"])
+        if equation.primitive.name == "while":  # the rebuild of Σ, which few updates have
             continue
         times = equation.params.get("length", 1) if equation.primitive.name == "scan" else 1
         for value in equation.params.values():

@@ -46,6 +46,7 @@ class Suite:
     seeds: tuple[int, ...]
     options: Options = field(default_factory=dict)  # of every run
     steps_of: Mapping[str, int] = field(default_factory=dict)  # tasks that need another number of steps
+    options_of: Mapping[str, Options] = field(default_factory=dict)  # of every run on some tasks
     data: str = ""
 
     @property
@@ -98,7 +99,7 @@ class Suite:
         ]
 
     def _config(self, method: Method, task: str, seed: int) -> RunConfig:
-        options = {**self.options, **method.options}
+        options = {**self.options, **self.options_of.get(task, {}), **method.options}
         if fixed := {"task", "algo", "seed", "total_steps", "data", "offline_updates"} & options.keys():
             raise MulvError(f"{fixed.pop()} is no option of the suite {self.name}: it has a field of its own")
         base = RunConfig(
@@ -183,6 +184,8 @@ def read_suite(path: Path) -> Suite:
         algorithm(method.algo)
     for task in suite.tasks:
         resolve(task)
+    for task in (*suite.steps_of, *suite.options_of):
+        lookup(f"task of {path}", task, dict.fromkeys(suite.tasks))
     return suite
 
 

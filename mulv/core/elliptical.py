@@ -78,6 +78,7 @@ class Ellipsoid(eqx.Module):
 
 
 _EPSILON = float(jnp.finfo(jnp.float32).eps)
+_LEAST = 1e-12
 
 
 def _inverse_root(b: Float[Array, "feature feature"]) -> Float[Array, "feature feature"]:
@@ -87,7 +88,10 @@ def _inverse_root(b: Float[Array, "feature feature"]) -> Float[Array, "feature f
 
 
 def bonus(
-    norm: Float[Array, "*batch"], scale: float | Float[Array, ""], form: Form
+    whitened: Float[Array, "*batch direction"], scale: float | Float[Array, ""], form: Form
 ) -> Float[Array, "*batch"]:
-    """b̂ = min(α‖φ‖_{Σ⁻¹}, 2), or with the square of the norm as in the main text."""
-    return jnp.minimum(scale * (norm if form == "norm" else jnp.square(norm)), LIMIT)
+    """b̂ = min(α‖φ‖_{Σ⁻¹}, 2) of `whitened` φW, or with the square of the norm as in the main text."""
+    squared = jnp.sum(jnp.square(whitened), axis=-1)
+    # Not below a least norm, under which the root has no slope that an actor could follow.
+    size = jnp.sqrt(jnp.maximum(squared, _LEAST**2)) if form == "norm" else squared
+    return jnp.minimum(scale * size, LIMIT)

@@ -26,7 +26,7 @@ IDS = {
     "t-maze": Id("TMaze", None),
 }
 # Longer locks under names of their own, so that a suite can say them: Lock-<decisions>-<actions>.
-LOCKS = {f"Lock-{H}-{actions}": {"H": H, "actions": actions} for H, actions in ((20, 4), (20, 10), (50, 10))}
+LOCKS = {f"Lock-{H}-{actions}": {"H": H, "actions": actions} for H in (10, 20, 50) for actions in (4, 10)}
 
 
 def register() -> None:

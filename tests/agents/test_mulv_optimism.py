@@ -1,12 +1,14 @@
 """The bonus enters the backup as the algorithm says, from an ellipsoid of the data, and only when asked."""
 
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from mulv.agents.base import as_seen
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.batches import as_networks_see
 from mulv.agents.mulv.config import MuLVConfig
@@ -89,20 +91,18 @@ def optimism_over(rows: np.ndarray):
 
 @pytest.mark.parametrize(("use", "sign"), [("optimism", 1), ("pessimism", -1)])
 @pytest.mark.parametrize("form", ["norm", "squared"])
-def test_the_backup_is_of_rewards_with_the_bonus_or_without_the_penalty(use, sign, form):
+def test_what_is_added_to_q_is_the_bonus_or_less_the_penalty(use, sign, form):
     rng = np.random.default_rng(0)
     rows, phi = rng.normal(size=(40, 16)), rng.normal(size=(8, 16)).astype(np.float32)
     norm = np.sqrt(np.sum(phi * np.linalg.solve(rows.T @ rows + np.eye(16), phi.T).T, axis=1))
     b = np.minimum(1.5 * (norm if form == "norm" else norm**2), 2.0)
     bonus = Bonus(replace(ON, bonus_use=use, bonus_form=form, bonus_scale=1.5, gamma=0.5, n_step=3))
-    targets = jnp.arange(8.0)
-    raised = bonus.on(optimism_over(rows), targets, jnp.asarray(phi))
-    np.testing.assert_allclose(raised, targets + sign * (1 + 0.5 + 0.25) * b, rtol=1e-4)
+    added = bonus.added(optimism_over(rows))(jnp.asarray(phi))
+    np.testing.assert_allclose(added, sign * (1 + 0.5 + 0.25) * b, rtol=1e-4)
 
 
-def test_without_a_state_targets_stay():
-    targets = jnp.arange(8.0)
-    assert Bonus(OFF).on(None, targets, jnp.ones((8, 16))) is targets
+def test_without_a_state_nothing_is_added():
+    assert Bonus(OFF).added(None) is None
 
 
 def test_a_half_life_halves_the_bonus_as_data_comes_in():
@@ -113,28 +113,106 @@ def test_a_half_life_halves_the_bonus_as_data_comes_in():
     np.testing.assert_allclose(halving, constant / 4, rtol=1e-5)
 
 
-def test_no_gradient_passes_through_the_bonus():
-    optimism = optimism_over(np.eye(16))
-    gradient = jax.grad(lambda phi: jnp.sum(Bonus(ON).on(optimism, jnp.zeros(8), phi)))(jnp.ones((8, 16)))
-    assert not gradient.any()
+def test_an_actor_feels_where_the_bonus_rises():
+    rng = np.random.default_rng(1)
+    phi, step = rng.normal(size=(2, 1, 16)).astype(np.float32)
+    added = Bonus(ON).added(optimism_over(rng.normal(size=(40, 16))))
+    slope = float(jnp.sum(jax.grad(lambda phi: jnp.sum(added(phi)))(jnp.asarray(phi)) * step))
+    rise = (float(added(phi + 1e-2 * step)[0]) - float(added(phi - 1e-2 * step)[0])) / 2e-2
+    assert slope == pytest.approx(rise, rel=1e-2)
+    assert abs(rise) > 1e-3
 
 
 def test_rewards_alone_have_a_value_of_their_own(states):
-    """With discount 0 the return is 1: so much are rewards worth; the critic believes in b̂ on top of it."""
+    """Of two heads that bootstrap from themselves, only that of Q believes in the b̂ of what comes."""
     batch = random_batches(AGENT, 1)
     batch = batch._replace(
         reward=np.ones_like(batch.reward),
-        discount=np.zeros_like(batch.discount),
+        discount=np.full_like(batch.discount, 0.5),
         data_size=np.full_like(batch.data_size, 4.0),  # little data, so that b̂ is large
     )
     state = states[0][0]
-    for round_ in range(100):  # of the length that is compiled already
+    for round_ in range(300):  # of the length that is compiled already
         state, metrics, finite = run(AGENT, state, batch, first=round_)
         assert finite
-    assert metrics["train/value_of_rewards"] == pytest.approx(1.0, abs=0.1)
-    bonus = (1 + ON.gamma) * float(metrics["train/bonus_mean"])
-    assert bonus > 0.3
-    assert metrics["train/q_mean"] == pytest.approx(1.0 + bonus, abs=0.2)
+    rewards = float(metrics["train/value_of_rewards"])
+    entropy = float(metrics["train/ent_coef"] * metrics["train/entropy"])
+    assert rewards == pytest.approx(2.0 + entropy, abs=0.5)  # 1 + ½ (V + entropy), forever
+    assert float(metrics["train/q_mean"]) > rewards + 0.2
+
+
+DISCRETE = replace(SPEC, discrete=True)
+GREEDY = replace(ON, discrete_policy="greedy", exploration_rate=0.0, bonus_regularisation=1e-3)
+
+
+def tried(agent, action: int, x):
+    """A state whose data is of one action at the window x alone, with ⟨φ, w⟩ = 0 everywhere."""
+    state = initial(agent, KEY)
+    representation, critic = state.representation.params, state.critic.params
+    u = jax.vmap(representation.encode)(x)
+    phi = jax.vmap(lambda u: critic.phi(representation.p(u, jnp.eye(2)[action])))(u)
+    ellipsoid = state.optimism.ellipsoid.extended(jnp.repeat(phi, 100, axis=0))
+    optimism = state.optimism._replace(ellipsoid=ellipsoid, measure=ellipsoid.measure(16))
+    zero = critic.with_w(jnp.zeros_like(critic.w))
+    return state._replace(critic=state.critic._replace(params=zero), target_critic=zero, optimism=optimism)
+
+
+@pytest.mark.parametrize("action", [0, 1])
+@pytest.mark.parametrize(("use", "chooses_tried"), [("optimism", False), ("pessimism", True)])
+def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
+    agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
+    memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
+    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
+    state = tried(agent, action, jax.tree.map(lambda leaf: leaf[None], x))
+    explore = jax.jit(lambda state: agent.act(state, memory, o_h, KEY, deterministic=False)[0])
+    assert (int(jnp.argmax(explore(state))) == action) == chooses_tried
+
+
+@pytest.mark.parametrize(("use", "minds"), [("optimism", False), ("pessimism", True)])
+def test_who_does_not_explore_minds_a_penalty_and_no_bonus(use, minds):
+    agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
+    memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
+    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
+    act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, o_h, KEY, deterministic=True)[0]))
+    chosen = [int(act(tried(agent, a, jax.tree.map(lambda leaf: leaf[None], x)))) for a in (0, 1)]
+    assert (chosen == [0, 1]) == minds
+    assert (chosen[0] == chosen[1]) != minds
+
+
+def test_values_of_a_backup_are_maxima_with_the_bonus():
+    agent = MuLV(GREEDY, DISCRETE)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
+    batch = batch._replace(discount=jnp.full_like(batch.discount, 0.5))
+    state = tried(agent, 0, batch.x_h)
+    state = state._replace(target_critic=initial(agent, KEY).target_critic)
+    critic, representation, added = (
+        state.target_critic,
+        state.target_representation,
+        agent.bonus.added(state.optimism),
+    )
+    expected, without = [], []
+    for i in range(ON.batch_size):
+        x = jax.tree.map(lambda leaf, i=i: leaf[i], batch.x_hn)
+        phi = jnp.stack([critic.phi(representation.p(representation.encode(x), a)) for a in jnp.eye(2)])
+        values = jnp.min(jax.vmap(critic.values)(phi), axis=-1)
+        expected.append(batch.reward[i] + 0.5 * jnp.max(values + added(phi)))
+        without.append(batch.reward[i] + 0.5 * jnp.max(values))
+    backup = partial(agent._backup, state, batch, KEY)
+    targets, alone = agent.bonus.backups(state.optimism, critic, backup)
+    np.testing.assert_allclose(targets, jnp.stack(expected), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(alone, jnp.stack(without), rtol=1e-3, atol=1e-4)
+    assert jnp.all(targets > alone + 0.1)
+
+
+@pytest.mark.parametrize("spec", [SPEC, DISCRETE])
+def test_without_a_bonus_its_options_leave_the_program_as_it_is(spec):
+    def program(**changes) -> str:
+        agent = MuLV(replace(OFF, **changes), spec)
+        batch = jax.tree.map(lambda leaf: leaf[0], random_batches(agent, 1))
+        return str(jax.make_jaxpr(agent.update)(jax.eval_shape(agent.init, KEY), batch, KEY))
+
+    assert program() == program(bonus_use="pessimism", bonus_form="squared", bonus_regularisation=1.0)
+    assert program() != program(bonus_scale=1e-3)
 
 
 def test_who_does_not_explore_asks_what_rewards_alone_are_worth():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mulv.bench import estimate
-from mulv.bench.suite import Job, Suite, read_suite
+from mulv.bench.suite import Job, Method, Suite, read_suite
 from mulv.bench.suites import SUITES, find_suite
 from mulv.core.errors import MulvError
 from mulv.run.config import differences, to_json
@@ -79,8 +79,32 @@ def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: s
 def test_exploration_compares_a_bonus_with_none_on_every_task() -> None:
     jobs = configs(SUITES["exploration"])
     for task in SUITES["exploration"].tasks:
-        (line,) = differences(jobs["mulv/no-bonus", task, 0].config, jobs["mulv", task, 0].config)
-        assert line.startswith("agent.bonus_scale: 0.0 in the run")
+        lines = differences(jobs["mulv/no-bonus", task, 0].config, jobs["mulv", task, 0].config)
+        assert [line.split(":")[0] for line in lines] == [
+            "agent.bonus_scale",
+            "agent.discrete_policy",  # entropy is what the other explores by
+            "agent.exploration_rate",
+        ]
+
+
+def test_some_tasks_have_options_of_their_own_under_those_of_a_method() -> None:
+    suite = Suite(
+        "s",
+        "",
+        tasks=("Tiger", "Lock"),
+        methods={"mulv": Method("mulv"), "mulv/wide": Method("mulv", {"trunk.width": 8})},
+        steps=10,
+        seeds=(0,),
+        options={"window": 2, "n_step": 2},
+        options_of={"Lock": {"window": 4, "trunk.width": 16}},
+    )
+    agents = {(job.method, job.config.task): job.config.agent for job in suite.jobs()}
+    assert [(a.window, a.n_step, a.trunk.width) for a in agents.values()] == [
+        (2, 2, 256),
+        (2, 2, 8),
+        (4, 2, 16),
+        (4, 2, 8),
+    ]
 
 
 def test_a_part_of_a_suite() -> None:
@@ -133,6 +157,7 @@ def test_a_suite_of_ones_own(tmp_path: Path) -> None:
         ({"options": {"data": "somewhere"}}, "data is no option"),
         ({"taks": []}, "no field of a suite is called 'taks'; did you mean 'tasks'?"),
         ({"methods": {"../sac": {"algo": "sac"}}}, "cannot be a name"),
+        ({"options_of": {"Pendulum": {}}}, "is called 'Pendulum'; did you mean 'Pendulum-P'?"),
         ({"steps": "many"}, "whole numbers of steps"),
         ({"steps": -5}, "whole numbers of steps"),
         ({"seeds": 0}, "it needs tasks, methods, seeds"),

@@ -1,6 +1,7 @@
 """The ellipsoid is Σ's, in float32 where Σ itself would not fit, however it came to its rows."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -105,6 +106,13 @@ def test_fewer_directions_measure_the_norm_to_their_share_and_as_many_exactly():
 
 
 def test_the_bonus_is_the_lemmas():
-    norm = jnp.array([0.0, 0.5, 3.0])
-    np.testing.assert_allclose(bonus(norm, 2.0, "norm"), [0.0, 1.0, LIMIT])
-    np.testing.assert_allclose(bonus(norm, 2.0, "squared"), [0.0, 0.5, LIMIT])
+    whitened = jnp.array([[0.0, 0.0], [0.3, 0.4], [3.0, 0.0]])  # of norms 0, ½ and 3
+    np.testing.assert_allclose(bonus(whitened, 2.0, "norm"), [0.0, 1.0, LIMIT], atol=1e-6)
+    np.testing.assert_allclose(bonus(whitened, 2.0, "squared"), [0.0, 0.5, LIMIT])
+
+
+@pytest.mark.parametrize("form", ["norm", "squared"])
+def test_the_bonus_has_a_slope_everywhere(form):
+    slope = jax.grad(lambda phi: bonus(phi, 1.0, form))
+    np.testing.assert_array_equal(slope(jnp.zeros(3)), jnp.zeros(3))
+    assert jnp.linalg.norm(slope(jnp.array([0.3, 0.4, 0.0]))) == pytest.approx(1.0)  # at norm ½, of either

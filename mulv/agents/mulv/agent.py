@@ -4,6 +4,7 @@ See docs/algorithms/mulv.md, and exploration.md for the bonus.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,8 +18,8 @@ from mulv.agents.mulv.batches import as_networks_see, part
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.optimism import Bonus, Optimism
-from mulv.agents.mulv.planning import Critic, Model, solve_heads
-from mulv.agents.mulv.policy import policy_for
+from mulv.agents.mulv.planning import Added, Critic, Model, solve_heads
+from mulv.agents.mulv.policy import Values, policy_for
 from mulv.agents.mulv.representation import (
     Explanation,
     Representation,
@@ -29,7 +30,7 @@ from mulv.agents.mulv.representation import (
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics
+from mulv.core.types import Batch, Metrics, Window
 from mulv.core.window import WindowMemory
 
 
@@ -106,7 +107,7 @@ class MuLV(AbstractAgent):
         memory = memory.push_obs(o_h)
         x_h = as_seen(self.config, state.obs_moments, memory.x_h)
         temperature = jnp.exp(state.log_temperature.params)
-        q = self._model(state, explores=not deterministic).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
+        q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=not deterministic)
         u = state.target_representation.encode(x_h)
         a_h = self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
         return a_h, memory.push_action(a_h)
@@ -123,20 +124,19 @@ class MuLV(AbstractAgent):
         seen = as_networks_see(c, state.obs_moments, state.reward_moments, batch)
         data, *others = (part(seen, i, c.batch_size) for i in range(c.representation_updates))
 
-        targets, alone = self.bonus.backups(
-            state.optimism, state.target_critic, lambda critic: self._backup(state, critic, data, value_key)
-        )
-        state, metrics, (phi, y) = self._learn(state, data, targets, elbo_key)
+        backup = partial(self._backup, state, data, value_key)
+        targets, alone = self.bonus.backups(state.optimism, state.target_critic, backup)
+        state, metrics, phi = self._learn(state, data, targets, elbo_key)
         if state.optimism is not None and alone is not None:
             optimism, bonus_metrics = self.bonus.learn(
-                state.optimism, self.optimiser, state.critic.params, phi, y - targets, alone, data.data_size
+                state.optimism, self.optimiser, state.critic.params, phi, alone, data.data_size
             )
             state, metrics = state._replace(optimism=optimism), metrics | bonus_metrics
         for i, other in enumerate(others, 1):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
         temperature = jnp.exp(state.log_temperature.params)
-        q, u = self._model(state).q_at(data.x_h), jax.vmap(state.target_representation.encode)(data.x_h)
+        q, u = self._q_at(state, data.x_h), jax.vmap(state.target_representation.encode)(data.x_h)
         actor, entropy, policy_metrics = self.policy.improve(
             state.actor, self.optimiser, q, u, temperature, policy_key
         )
@@ -153,26 +153,23 @@ class MuLV(AbstractAgent):
         return state, metrics | policy_metrics | {"train/target_mean": jnp.mean(targets)}
 
     def _backup(
-        self, state: MuLVState, critic: Critic, data: Batch, key: PRNGKeyArray
+        self, state: MuLVState, data: Batch, key: PRNGKeyArray, critic: Critic, added: Added | None
     ) -> Float[Array, "batch"]:
         """The L-step backup: Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, critic)
         temperature = jnp.exp(state.log_temperature.params)
         u = jax.vmap(target.representation.encode)(data.x_hn)
-        value = self.policy.value(state.actor.params, target.q_at(data.x_hn), u, temperature, key)
+        value = self.policy.value(state.actor.params, target.q_at(data.x_hn, added), u, temperature, key)
         return data.reward + data.discount * value
 
     def _learn(
         self, state: MuLVState, data: Batch, targets: Float[Array, "batch"], key: PRNGKeyArray
-    ) -> tuple[MuLVState, Metrics, tuple[Float[Array, "batch feature"], Float[Array, "batch"]]]:
-        """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both.
-
-        Also φ(x_h, a_h) and what its values were led towards: the targets, with the bonus.
-        """
+    ) -> tuple[MuLVState, Metrics, Float[Array, "batch feature"]]:
+        """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
 
-        def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic, tuple[Array, Array]]]:
+        def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic, Array]]:
             representation, critic = params
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
@@ -182,20 +179,19 @@ class MuLV(AbstractAgent):
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
-            y = self.bonus.on(state.optimism, targets, phi)
             if c.solver == "ridge":
-                critic = solve_heads(critic, phi, y, c.ridge)
+                critic = solve_heads(critic, phi, targets, c.ridge)
             values = jax.vmap(critic.values)(phi)
-            critic_loss = jnp.sum(jnp.mean(jnp.square(values - y[:, None]), axis=0))
+            critic_loss = jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
             metrics = {
                 "train/elbo": -elbo_loss,
                 "train/critic_loss": critic_loss,
                 "train/q_mean": jnp.mean(values),
             }
-            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic, (phi, y))
+            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic, phi)
 
         model = Model(state.representation.params, state.critic.params)
-        gradient, (terms, metrics, solved, led) = eqx.filter_grad(loss, has_aux=True)(model)
+        gradient, (terms, metrics, solved, phi) = eqx.filter_grad(loss, has_aux=True)(model)
         representation, representation_norm = descend(
             self.optimiser, state.representation, gradient.representation
         )
@@ -210,7 +206,7 @@ class MuLV(AbstractAgent):
             "train/representation_grad_norm": representation_norm,
             "train/critic_grad_norm": critic_norm,
         }
-        return state._replace(representation=representation, critic=critic), metrics, led
+        return state._replace(representation=representation, critic=critic), metrics, phi
 
     def _learn_representation(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> MuLVState:
         """A step on the ELBO alone."""
@@ -228,26 +224,27 @@ class MuLV(AbstractAgent):
 
     def latent(self, state: MuLVState, memory: WindowMemory) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h); of twins, the first's."""
-        representation = state.representation.params
-        u = representation.encode(as_seen(self.config, state.obs_moments, memory.x_h))
-        return representation.p(u, memory.actions[-1])[0].mean
+        model, x_h = state.representation.params, as_seen(self.config, state.obs_moments, memory.x_h)
+        return model.p(model.encode(x_h), memory.actions[-1])[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = as_networks_see(self.config, state.obs_moments, state.reward_moments, batch)
-        targets = self._backup(state, state.target_critic, data, key)
+        targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
         o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.predict_changes else data.x_h.obs[:, -1]
-        return inspect_representation(
-            *self._model(state), data, o_h, lambda phi: self.bonus.on(state.optimism, targets, phi)
-        )
+        return inspect_representation(*self._model(state), data, o_h, targets)
 
-    def _model(self, state: MuLVState, explores: bool = True) -> Model:
-        """What actions are chosen by: the critic and the representation that it is trained on.
+    def _model(self, state: MuLVState) -> Model:
+        """The critic, and the representation that it is trained on."""
+        learns = self.config.critic_trains_representation
+        representation = state.representation.params if learns else state.target_representation
+        return Model(representation, state.critic.params)
+
+    def _q_at(self, state: MuLVState, x: Window, explores: bool = True) -> Values:
+        """a ↦ Q(x, a) that actions are chosen by: ⟨φ, w⟩ + b̂.
 
         Whoever does not explore has no use for a bonus, and asks the critic that sees rewards alone.
         """
-        learns = self.config.critic_trains_representation
-        representation = state.representation.params if learns else state.target_representation
-        critic = state.critic.params
-        if not explores and state.optimism is not None:
-            critic = state.optimism.alone(critic)
-        return Model(representation, critic)
+        representation, critic = self._model(state)
+        if state.optimism is not None and self.bonus.sees_rewards_alone(explores):
+            return Model(representation, state.optimism.alone(critic)).q_at(x)
+        return Model(representation, critic).q_at(x, self.bonus.added(state.optimism))

@@ -1,7 +1,5 @@
 """What lets a person see the representation work: metrics of one batch, computed when a line is logged."""
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -38,12 +36,12 @@ def inspect_representation(
     critic: Critic,
     data: Batch,
     repeated: Float[Array, "batch obs"],
-    targets_at: Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]],
+    targets: Float[Array, "batch"],
 ) -> Metrics:
     """Predictions from p(z | x_h, a_h) (of twins, the first), the use of its dimensions, the critic's error.
 
-    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h; `targets_at` is what the
-    critic is trained towards, which a bonus makes depend on φ.
+    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h; `targets` are what the critic
+    is trained towards.
     """
     u = jax.vmap(representation.encode)(data.x_h)
     p = jax.vmap(representation.p)(u, data.a_h)
@@ -53,7 +51,7 @@ def inspect_representation(
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, first), axis=0)
     obs, rewards = jax.vmap(representation.predict)(first.mean, data.future.actions)
     o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
-    values, targets = jax.vmap(critic.values)(phi), targets_at(phi)
+    values = jax.vmap(critic.values)(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
     return {
         "representation/kl_per_latent": kl,

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.planning import Critic
+from mulv.agents.mulv.planning import Added, Critic
 from mulv.core.elliptical import Ellipsoid, bonus
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.types import Metrics
@@ -62,35 +62,41 @@ class Bonus:
         )
 
     def of(self, optimism: Optimism, phi: Phi) -> Values:
-        """b̂(x_h, a_h); zero until Σ has seen data."""
+        """b̂(x, a); zero until Σ has seen data."""
         c, data = self.config, optimism.ellipsoid.count
         scale = c.bonus_scale * (1.0 if c.bonus_half_life is None else 0.5 ** (data / c.bonus_half_life))
-        norm = jnp.linalg.norm(jax.lax.stop_gradient(phi) @ optimism.measure, axis=-1)
-        b = bonus(norm, scale, c.bonus_form)
-        return jnp.where(data > 0, b, 0.0)
+        return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, c.bonus_form), 0.0)
 
     @property
     def weight(self) -> float:
-        """Of b̂ in an n-step backup: that of the first step stands for each, to know the others would cost
-        as many passes through the networks. Negative where it is a penalty.
+        """Of b̂ in Q: where backups are of n steps, that of the first stands for each, to know the others
+        would cost as many passes through the networks. Negative where it is a penalty.
         """
         c = self.config
         steps = sum(c.gamma**i for i in range(c.n_step))
         return steps if c.bonus_use == "optimism" else -steps
 
-    def on(self, optimism: Optimism | None, targets: Values, phi: Phi) -> Values:
-        """The backup of r + b̂, or of r − b̂, from that of r."""
-        return targets if optimism is None else targets + self.weight * self.of(optimism, phi)
+    def added(self, optimism: Optimism | None) -> Added | None:
+        """What is added to ⟨φ, w⟩ at any (x, a), in the data or not: b̂, or −b̂ where it is a penalty."""
+        return None if optimism is None else lambda phi: self.weight * self.of(optimism, phi)
 
     def backups(
-        self, optimism: Optimism | None, critic: Critic, backup: Callable[[Critic], Values]
+        self, optimism: Optimism | None, critic: Critic, backup: Callable[[Critic, Added | None], Values]
     ) -> tuple[Values, Values | None]:
-        """The backup under a critic; and under that of rewards alone: only the last product differs."""
+        """The backup of r + b̂ under a critic, and of r under that of rewards alone, from one φ."""
         if optimism is None:
-            return backup(critic), None
-        both = jnp.stack([critic.weights, optimism.target_rewards_alone])
-        targets, alone = jax.vmap(lambda weights: backup(_with_weights(critic, weights)))(both)
+            return backup(critic, None), None
+
+        def under(weights: Array, share: Array) -> Values:
+            return backup(_with_weights(critic, weights), lambda phi: share * self.of(optimism, phi))
+
+        weights = jnp.stack([critic.weights, optimism.target_rewards_alone])
+        targets, alone = jax.vmap(under)(weights, jnp.array([self.weight, 0.0]))
         return targets, alone
+
+    def sees_rewards_alone(self, explores: bool) -> bool:
+        """Whether actions are chosen by rewards alone. A penalty is for good."""
+        return self.config.bonus_use == "optimism" and not explores
 
     def learn(
         self,
@@ -98,14 +104,10 @@ class Bonus:
         optimiser: optax.GradientTransformation,
         critic: Critic,
         phi: Phi,
-        added: Values,
         alone: Values,
         data_size: Float[Array, "batch"],
     ) -> tuple[Optimism, Metrics]:
-        """Σ with this update's φ; and a step of the critic of rewards alone, towards its targets `alone`.
-
-        `added` is what the other critic's targets were raised by.
-        """
+        """Σ with this update's φ; and a step of the critic of rewards alone, towards its targets `alone`."""
         c = self.config
 
         def loss(weights: Array) -> tuple[Array, Array]:
@@ -121,15 +123,16 @@ class Bonus:
         age = optimism.age + 1
         due = age == c.bonus_rebuild
 
-        def rebuilt(ellipsoid: Ellipsoid, measure: Array) -> tuple[Ellipsoid, Array]:
-            ellipsoid = ellipsoid.rebuilt(rows, data_size[0], c.bonus_memory)
-            return ellipsoid, ellipsoid.measure(c.bonus_directions)
+        def rebuilt(now: tuple[Ellipsoid, Array, Array]) -> tuple[Ellipsoid, Array, Array]:
+            ellipsoid = now[0].rebuilt(rows, data_size[0], c.bonus_memory)
+            return ellipsoid, ellipsoid.measure(c.bonus_directions), jnp.zeros_like(due)
 
-        ellipsoid, measure = jax.lax.cond(
-            due, rebuilt, lambda *as_they_are: as_they_are, optimism.ellipsoid, optimism.measure
-        )
+        # A loop of one turn or none, not a conditional: what is not due is not copied either, and several
+        # seeds under one vmap rebuild when theirs are due, where a conditional would in every update.
+        now = (optimism.ellipsoid, optimism.measure, due)
+        ellipsoid, measure, _ = jax.lax.while_loop(lambda now: now[2], rebuilt, now)
         target = polyak(optimism.target_rewards_alone, rewards_alone.params, c.tau)
-        b = added / self.weight
+        b = self.of(optimism, phi[: c.bonus_rows])
         metrics = {
             "train/bonus_mean": jnp.mean(b),
             "train/bonus_max": jnp.max(b),

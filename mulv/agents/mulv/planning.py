@@ -1,5 +1,6 @@
 """The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,6 +17,7 @@ from mulv.core.gaussian import DiagonalNormal
 from mulv.core.types import Window
 from mulv.nets.trunk import Linear
 
+Added = Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]]  # to ⟨φ, w⟩, by φ
 HEADS = 2  # the lower of two values is what targets and policies believe
 
 
@@ -138,13 +140,15 @@ class Model(NamedTuple):
     representation: Representation
     critic: Critic
 
-    def q_at(self, x: Window) -> Values:
-        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once."""
+    def q_at(self, x: Window, added: Added | None = None) -> Values:
+        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once; plus what is `added`."""
         representation, critic = self
         u = jax.vmap(representation.encode)(x)
 
         def q(a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
-            return jax.vmap(lambda u, a: critic.values(critic.phi(representation.p(u, a))))(u, a)
+            phi = jax.vmap(lambda u, a: critic.phi(representation.p(u, a)))(u, a)
+            values = jax.vmap(critic.values)(phi)
+            return values if added is None else values + added(phi)[:, None]
 
         return q
 

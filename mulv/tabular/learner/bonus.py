@@ -1,10 +1,10 @@
-"""The ellipsoid bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, 2) of Lemma Almost Optimism, for features of one step."""
+"""The ellipsoid bonus of Lemma Almost Optimism, for features of one step whose visits are counted."""
 
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-CLIP = 2.0
+from mulv.core.elliptical import bonus
 
 
 def elliptical_bonus(
@@ -17,4 +17,4 @@ def elliptical_bonus(
     size = jnp.eye(features.shape[1], dtype=features.dtype)
     covariance = jnp.einsum("p,pi,pj->ij", visits, features, features) + regularisation * size
     whiten = solve_triangular(jnp.linalg.cholesky(covariance), size, lower=True)
-    return jnp.minimum(alpha * jnp.linalg.norm(features @ whiten.T, axis=1), CLIP)
+    return bonus(features @ whiten.T, alpha, "norm")
