@@ -15,7 +15,7 @@ from mulv.core.elliptical import Ellipsoid
 from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.test_every_agent import initial, random_batches, run, same
+from tests.agents.support import initial, random_batches, run, same
 
 SPEC, KEY, REBUILD, ROWS = EnvSpec((3,), 2), jax.random.key(0), 3, 4
 OFF = MuLVConfig(

@@ -15,7 +15,7 @@ from mulv.agents.mulv.planning import Critic, least_squares
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.test_every_agent import initial, leaves, random_batches, run, same
+from tests.agents.support import initial, leaves, random_batches, run, same
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
 SMALL = MuLVConfig(

@@ -16,7 +16,7 @@ from mulv.agents.mulv.policy import DiscretePolicy, maximise
 from mulv.api import evaluate_policy
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.test_every_agent import initial
+from tests.agents.support import initial
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
 SMALL = MuLVConfig(window=2, batch_size=8, latent_dim=4, features=32, trunk=TrunkConfig("mlp", 16, 2))

@@ -24,7 +24,7 @@ from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.test_every_agent import initial, random_batches
+from tests.agents.support import initial, random_batches
 
 SPEC = EnvSpec((3,), 2)
 SMALL = MuLVConfig(
