@@ -27,6 +27,7 @@ from tests.agents.support import (
 )
 
 LANES = 3
+pytestmark = pytest.mark.usefixtures("plain_convolutions")
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)

@@ -20,6 +20,7 @@ from tests.run.support import fingerprint, tiny
 EYES = DrQV2Config(
     window=2, batch_size=4, trunk=TrunkConfig("mlp", 8, 1), feature_dim=4, channels=4, halvings=4
 )
+pytestmark = pytest.mark.usefixtures("plain_convolutions")
 
 
 def frames(**changes: object) -> RunConfig:
