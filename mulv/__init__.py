@@ -15,10 +15,10 @@ from mulv.envs import register as _register_tasks
 from mulv.pomdps.ids import register as _register_pomdps
 
 if TYPE_CHECKING:
-    from mulv.api import SAC, MuLV, evaluate_policy, load
+    from mulv.api import SAC, DrQV2, MuLV, evaluate_policy, load
     from mulv.envs import make_env
 
-__all__ = ["SAC", "MuLV", "evaluate_policy", "load", "make_env"]
+__all__ = ["SAC", "DrQV2", "MuLV", "evaluate_policy", "load", "make_env"]
 
 _register_tasks()
 _register_pomdps()
@@ -26,6 +26,7 @@ _register_pomdps()
 _HOME = {
     "MuLV": "mulv.api",
     "SAC": "mulv.api",
+    "DrQV2": "mulv.api",
     "evaluate_policy": "mulv.api",
     "load": "mulv.api",
     "make_env": "mulv.envs",

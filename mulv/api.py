@@ -156,13 +156,19 @@ class SAC(Learner):
     algo = "sac"
 
 
+class DrQV2(Learner):
+    """DrQ-v2: DDPG on stacked, shifted frames."""
+
+    algo = "drqv2"
+
+
 class BC(Learner):
     """Behaviour cloning of a dataset; trained by `mulv offline`, taken up here by `load`."""
 
     algo = "bc"
 
 
-_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC, BC)}
+_LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC, DrQV2, BC)}
 assert _LEARNERS.keys() == ALGORITHMS.keys()
 
 

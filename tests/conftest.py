@@ -21,6 +21,16 @@ settings.register_profile("mulv", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("mulv")
 
 
+@pytest.fixture(scope="module")
+def plain_convolutions() -> Iterator[None]:
+    """Convolutions as XLA has them: they compile in a quarter of the time; tests/nets compares both ways."""
+    from mulv.nets import conv
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conv, "device_method", lambda: "plain")
+        yield
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A real file system of one megabyte."""

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from mulv.agents.base import AbstractAgent, AgentConfig
 from mulv.agents.bc import BC, BCConfig
 from mulv.agents.bc import PRESETS as BC_PRESETS
+from mulv.agents.drqv2 import PRESETS as DRQV2_PRESETS
+from mulv.agents.drqv2 import DrQV2, DrQV2Config
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import PRESETS as MULV_PRESETS
 from mulv.agents.mulv.config import MuLVConfig
@@ -27,6 +29,7 @@ class Algorithm(NamedTuple):
 ALGORITHMS = {
     "mulv": Algorithm(MuLV, MuLVConfig, MULV_PRESETS),
     "sac": Algorithm(SAC, SACConfig, SAC_PRESETS),
+    "drqv2": Algorithm(DrQV2, DrQV2Config, DRQV2_PRESETS),
     "bc": Algorithm(BC, BCConfig, BC_PRESETS, copies_data=True),
 }
 

@@ -11,7 +11,7 @@ from mulv.core.errors import MulvError
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, PyTree, Window
-from mulv.core.window import AbstractMemory
+from mulv.core.window import AbstractMemory, WindowMemory
 from mulv.nets.trunk import TrunkConfig
 
 
@@ -93,6 +93,33 @@ class AbstractAgent(ABC):
     def inspect(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> Metrics:
         """Metrics too costly for every update; computed when a line is logged. Vectors become histograms."""
         return {}
+
+
+@dataclass(frozen=True)
+class AbstractWindowAgent(AbstractAgent):
+    """An agent that carries the window x_h from step to step, and chooses an action by that alone."""
+
+    @abstractmethod
+    def choose(
+        self, state: Any, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        """The action at a window."""
+
+    def init_memory(self) -> WindowMemory:
+        return WindowMemory(self.spec, self.config.window)
+
+    def act(
+        self,
+        state: PyTree,
+        memory: WindowMemory,
+        o_h: Float[Array, "obs"],
+        key: PRNGKeyArray,
+        *,
+        deterministic: bool,
+    ) -> tuple[Float[Array, "act"], WindowMemory]:
+        memory = memory.push_obs(o_h)
+        a_h = self.choose(state, memory.x_h, key, deterministic=deterministic)
+        return a_h, memory.push_action(a_h)
 
 
 def as_seen(config: AgentConfig, moments: ObsMoments, x: Window) -> Window:

@@ -12,15 +12,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, AgentConfig, as_seen
+from mulv.agents.base import AbstractWindowAgent, AgentConfig, as_seen
 from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import Trained, descend, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics
-from mulv.core.window import WindowMemory
-from mulv.nets.policy import Actor
+from mulv.core.types import Batch, Metrics, Window
+from mulv.nets.policy import Actor, draw_action
 from mulv.nets.trunk import flat_window_dim, flatten_window
 
 
@@ -45,7 +44,7 @@ class BCState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BC(AbstractAgent):
+class BC(AbstractWindowAgent):
     """Behaviour cloning on the window."""
 
     config: BCConfig
@@ -74,23 +73,11 @@ class BC(AbstractAgent):
             obs_moments=ObsMoments(RunningMoments(spec.obs_shape), RunningMoments(spec.obs_shape)),
         )
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, self.config.window)
-
-    def act(
-        self,
-        state: BCState,
-        memory: WindowMemory,
-        o_h: Float[Array, "obs"],
-        key: PRNGKeyArray,
-        *,
-        deterministic: bool,
-    ) -> tuple[Float[Array, "act"], WindowMemory]:
-        memory = memory.push_obs(o_h)
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory.x_h)))
-        noise = jax.random.normal(key, (self.spec.act_dim,))
-        a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
-        return a_h, memory.push_action(a_h)
+    def choose(
+        self, state: BCState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
+        return draw_action(policy, key, deterministic=deterministic)
 
     def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:
         """The actor towards the batch's actions; nothing is drawn."""

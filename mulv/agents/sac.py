@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, AgentConfig, as_seen, reward_scale
+from mulv.agents.base import AbstractWindowAgent, AgentConfig, as_seen, reward_scale
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics
-from mulv.core.window import WindowMemory
-from mulv.nets.policy import Actor, act_on
-from mulv.nets.trunk import Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window
+from mulv.core.types import Batch, Metrics, Window
+from mulv.nets.critic import Critic, q_values
+from mulv.nets.policy import Actor, act_on, draw_action
+from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 
 
 @dataclass(frozen=True)
@@ -54,31 +54,6 @@ PRESETS = {
 }
 
 
-class Critic(eqx.Module):
-    """Q(x_h, a_h)."""
-
-    trunk: Trunk
-    head: Linear
-
-    def __init__(self, in_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
-        trunk_key, head_key = jax.random.split(key)
-        self.trunk = Trunk(in_dim, trunk, key=trunk_key)
-        self.head = Linear(trunk.width, 1, key=head_key)
-
-    def __call__(self, x_h: Float[Array, "in"], a_h: Float[Array, "act"]) -> Float[Array, ""]:
-        return self.head(self.trunk(jnp.concatenate([x_h, a_h])))[0]
-
-
-def q_values(
-    critics: Critic, x_h: Float[Array, "batch in"], a_h: Float[Array, "batch act"]
-) -> Float[Array, "head batch"]:
-    """Q of a whole batch under each critic of an ensemble, which is stacked along its leaves' first axis.
-
-    The ensemble is the outer axis: the other way round XLA transposes every activation.
-    """
-    return eqx.filter_vmap(lambda critic: jax.vmap(critic)(x_h, a_h))(critics)
-
-
 class SACState(NamedTuple):
     """Everything SAC learns."""
 
@@ -91,7 +66,7 @@ class SACState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SAC(AbstractAgent):
+class SAC(AbstractWindowAgent):
     """Soft actor-critic on the window."""
 
     config: SACConfig
@@ -130,23 +105,11 @@ class SAC(AbstractAgent):
             reward_moments=RunningMoments(()),
         )
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, self.config.window)
-
-    def act(
-        self,
-        state: SACState,
-        memory: WindowMemory,
-        o_h: Float[Array, "obs"],
-        key: PRNGKeyArray,
-        *,
-        deterministic: bool,
-    ) -> tuple[Float[Array, "act"], WindowMemory]:
-        memory = memory.push_obs(o_h)
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory.x_h)))
-        noise = jax.random.normal(key, (self.spec.act_dim,))
-        a_h = policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
-        return a_h, memory.push_action(a_h)
+    def choose(
+        self, state: SACState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
+        return draw_action(policy, key, deterministic=deterministic)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
         """Critics to the soft n-step target, then the actor, then α, then the target critics."""

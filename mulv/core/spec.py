@@ -31,6 +31,14 @@ class EnvSpec:
         if len(self.obs_shape) != 1:
             raise MulvError(f"{algorithm} learns from vectors, and this task shows frames {self.obs_shape}")
 
+    def require_frames(self, algorithm: str) -> None:
+        """Refuse vectors on behalf of an algorithm that sees."""
+        if len(self.obs_shape) != 3:
+            raise MulvError(
+                f"{algorithm} learns from frames, and this task shows vectors of {self.obs_shape[0]}; "
+                "choose a task that ends in -px (`mulv envs`)"
+            )
+
 
 @dataclass(frozen=True)
 class BatchSpec:

@@ -1,4 +1,4 @@
-"""What the tests of agents share: random batches, updates on them, and when two states are equal."""
+"""What the tests of agents share: tiny ones, batches as a replay gives them, and updates of either."""
 
 import equinox as eqx
 import jax
@@ -7,17 +7,53 @@ import numpy as np
 import pytest
 from jaxtyping import PRNGKeyArray
 
+from mulv.agents import ALGORITHMS
 from mulv.agents.base import AbstractAgent
+from mulv.core.learner import Trained
+from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, PyTree, Window
+from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 
 KEY = jax.random.key(0)
+VECTORS, FRAMES = EnvSpec((3,), 2), EnvSpec((16, 16, 3), 2, obs_dtype="uint8")
+SMALL: dict[str, dict] = {
+    "mulv": {"latent_dim": 8, "features": 32, "tau": 0.25},
+    "sac": {"tau": 0.25},
+    "drqv2": {"tau": 0.25, "channels": 8, "feature_dim": 8, "halvings": 1},
+    "bc": {},
+}
+SEE_FRAMES = ("drqv2",)
+
+
+def tiny(name: str, **changes) -> AbstractAgent:
+    algo = ALGORITHMS[name]
+    config = algo.config(
+        window=2,
+        batch_size=8,
+        learning_rate=1e-2,
+        trunk=TrunkConfig("mlp", 16, 2),
+        **SMALL[name] | changes,
+    )
+    return algo.agent(config, FRAMES if name in SEE_FRAMES else VECTORS)
+
+
+def observations(spec: EnvSpec, rng: np.random.Generator, *lead: int) -> np.ndarray:
+    shape = (*lead, *spec.obs_shape)
+    if spec.obs_dtype == "uint8":
+        return rng.integers(0, 256, shape, np.uint8)
+    return (2.0 + rng.normal(size=shape)).astype(np.float32)
 
 
 def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     """Like a replay's: some windows begin early, some futures end early, some episodes terminate."""
-    rng, spec = np.random.default_rng(seed), agent.batch_spec
+    rng, env, spec = np.random.default_rng(seed), agent.spec, agent.batch_spec
     lead = (batches, spec.batch_size)
+
+    def seen(mask: np.ndarray) -> np.ndarray:
+        obs = observations(env, rng, *mask.shape)
+        obs[~mask] = 0
+        return obs
 
     def normal(*shape: int) -> np.ndarray:
         return rng.normal(size=lead + shape).astype(np.float32)
@@ -25,19 +61,14 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     def window() -> Window:
         mask = np.sort(rng.random((*lead, spec.window)) < 0.7, axis=-1)
         mask[..., -1] = True
-        actions = np.tanh(normal(spec.window - 1, 2)) * mask[..., :-1, None]
-        return Window((2.0 + normal(spec.window, 3)) * mask[..., None], actions, mask)
+        actions = np.tanh(normal(spec.window - 1, env.act_dim)) * mask[..., :-1, None]
+        return Window(seen(mask), actions, mask)
 
     reward = 5.0 * normal(spec.future)
-    future_mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0
-    future_mask[..., 0] = True
-    actions = np.tanh(normal(spec.future, 2))
-    future = Future(
-        actions * future_mask[..., None],
-        reward * future_mask,
-        normal(spec.future, 3) * future_mask[..., None],
-        future_mask,
-    )
+    mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0
+    mask[..., 0] = True
+    actions = np.tanh(normal(spec.future, env.act_dim))
+    future = Future(actions * mask[..., None], reward * mask, seen(mask), mask)
     discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
     size = np.full(lead, 1000, np.float32)
     return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size)
@@ -54,6 +85,10 @@ def run(agent: AbstractAgent, state: PyTree, batches: Batch, key=KEY, first: int
         agent, compiled.pack(jax.tree.map(jnp.copy, state)), batches, key, jnp.int32(first)
     )
     return compiled.unpack(agent, packed), metrics, bool(finite.all())
+
+
+def trained_parts(state: PyTree) -> dict[str, PyTree]:
+    return {name: part.params for name, part in state._asdict().items() if isinstance(part, Trained)}
 
 
 def leaves(tree: PyTree) -> list[np.ndarray]:

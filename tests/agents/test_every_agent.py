@@ -9,48 +9,27 @@ import numpy as np
 import pytest
 
 from mulv.agents import ALGORITHMS
-from mulv.agents.base import AbstractAgent
+from mulv.agents.drqv2 import DrQV2, DrQV2Config
 from mulv.agents.sac import SAC, SACConfig
 from mulv.core.errors import MulvError
-from mulv.core.learner import Trained
 from mulv.core.spec import EnvSpec
-from mulv.core.types import PyTree
-from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 from tests.agents.support import (
     KEY,
     assert_the_return_is_found,
     initial,
     leaves,
+    observations,
     random_batches,
     run,
     same,
+    tiny,
+    trained_parts,
 )
 
-SPEC = EnvSpec((3,), 2)
 LANES = 3
 SCAN = 4  # updates in a scan: one length, so that it is compiled once
-SMALL: dict[str, dict] = {
-    "mulv": {"latent_dim": 8, "features": 32, "tau": 0.25},
-    "sac": {"tau": 0.25},
-    "bc": {},
-}
-
-
-def tiny(name: str, **changes) -> AbstractAgent:
-    algo = ALGORITHMS[name]
-    config = algo.config(
-        window=2,
-        batch_size=8,
-        learning_rate=1e-2,
-        trunk=TrunkConfig("mlp", 16, 2),
-        **SMALL[name] | changes,
-    )
-    return algo.agent(config, SPEC)
-
-
-def trained_parts(state: PyTree) -> dict[str, PyTree]:
-    return {name: part.params for name, part in state._asdict().items() if isinstance(part, Trained)}
+pytestmark = pytest.mark.usefixtures("plain_convolutions")
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
@@ -164,8 +143,7 @@ def act(agent, state, memory, obs, first, counter=0, key=KEY, deterministic=Fals
 @pytest.fixture(scope="module")
 def lanes(agent, state):
     """Memories one step into an episode, the next observations, and which lanes begin another there."""
-    rng = np.random.default_rng(3)
-    obs = rng.normal(size=(2, LANES, 3)).astype(np.float32)
+    obs = observations(agent.spec, np.random.default_rng(3), 2, LANES)
     _, memory = act(agent, state, compiled.init_memory(agent, LANES), obs[0], np.ones(LANES, bool))
     return memory, obs[1], np.array([False, True, False])
 
@@ -196,14 +174,16 @@ def test_exploring_actions_depend_on_the_counter(agent, state, lanes):
 
 
 def test_lanes_with_the_same_observation_explore_differently(agent, state):
-    memory, obs = compiled.init_memory(agent, LANES), np.zeros((LANES, 3), np.float32)
+    spec = agent.spec
+    memory, obs = compiled.init_memory(agent, LANES), np.zeros((LANES, *spec.obs_shape), spec.obs_dtype)
     actions, _ = act(agent, state, memory, obs, np.ones(LANES, bool))
     assert len(np.unique(actions, axis=0)) == LANES
 
 
 def test_actions_lie_in_the_unit_box(agent, state, lanes):
     memory, obs, first = lanes
-    actions, _ = act(agent, state, memory, 1e6 * obs, first)
+    extreme = 1e6 * obs if obs.dtype == np.float32 else np.where(obs > 127, np.uint8(255), np.uint8(0))
+    actions, _ = act(agent, state, memory, extreme, first)
     assert np.abs(actions).max() <= 1.0
 
 
@@ -226,6 +206,8 @@ def test_remembering_an_action_equals_having_taken_it(agent, state, lanes):
     "changes", [{"scale_rewards": True}, {"normalise_observations": False}, {"gamma": 0.5, "n_step": 3}]
 )
 def test_an_option_changes_what_is_learned(name, agent, state, changes, updated):
+    if changes.items() <= vars(agent.config).items():
+        pytest.skip(f"{name} is like that")
     variant = tiny(name, **changes)
     batch = random_batches(agent, 1)  # the same numbers, cut as the variant asks
     if "gamma" in changes:
@@ -249,6 +231,9 @@ def test_a_setting_out_of_range_is_named(agent, field):
         replace(agent.config, **{field: 0})
 
 
-def test_sac_refuses_discrete_actions():
+@pytest.mark.parametrize(
+    ("agent", "config", "shape"), [(SAC, SACConfig, (3,)), (DrQV2, DrQV2Config, (64, 64, 3))]
+)
+def test_discrete_actions_are_refused(agent, config, shape):
     with pytest.raises(MulvError, match="discrete"):
-        SAC(SACConfig(), EnvSpec((3,), 2, discrete=True))
+        agent(config(), EnvSpec(shape, 2, discrete=True))

@@ -1,5 +1,6 @@
-"""Runs on frames: resumed, in worker processes, and with updates while environments step."""
+"""Runs on frames: resumed, loaded, in worker processes, and with updates while environments step."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -7,35 +8,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mulv.agents import ALGORITHMS, Algorithm
-from mulv.agents.base import AgentConfig
+from mulv.agents.drqv2 import DrQV2Config
+from mulv.api import load
 from mulv.envs import Lanes
+from mulv.nets.trunk import TrunkConfig
 from mulv.run.config import RunConfig, config_hash, from_json, to_json
 from mulv.run.loop import Trainer
 from mulv.run.train import complete, train
-from tests.run.frame_agent import FrameAgent
 from tests.run.support import fingerprint, tiny
 
-EYES = AgentConfig(window=2, batch_size=4)
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ALGORITHMS, "eyes", Algorithm(FrameAgent, AgentConfig, {"default": EYES}))
+EYES = DrQV2Config(
+    window=2, batch_size=4, trunk=TrunkConfig("mlp", 8, 1), feature_dim=4, channels=4, halvings=4
+)
+pytestmark = pytest.mark.usefixtures("plain_convolutions")
 
 
 def frames(**changes: object) -> RunConfig:
     """Pendulum-px's episodes are 200 steps, 100 decisions."""
-    options = {"task": "Pendulum-px", "algo": "eyes", "agent": EYES, "total_steps": 600, "eval_episodes": 1}
-    return tiny(**{**options, **changes})
+    options = {"task": "Pendulum-px", "algo": "drqv2", "agent": EYES, "total_steps": 600}
+    return tiny(**{**options, "eval_every": 600, "eval_episodes": 1, **changes})
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(ALGORITHMS, "eyes", Algorithm(FrameAgent, AgentConfig, {"default": EYES}))
-        path = tmp_path_factory.mktemp("frames") / "run"
-        train(frames(), path, progress=False)
+    path = tmp_path_factory.mktemp("frames") / "run"
+    train(frames(), path, progress=False)
     return path
 
 
@@ -56,6 +53,13 @@ def test_a_run_on_frames_resumes_bit_for_bit(whole: Path, tmp_path: Path) -> Non
     train(frames(), cut, progress=False, resume=True)
     assert (cut / "replay" / "obs.bin").read_bytes() == before
     assert fingerprint(cut) == fingerprint(whole)
+
+
+def test_a_loaded_run_does_in_its_evaluation_what_the_run_did(whole: Path) -> None:
+    recorded = json.loads((whole / "result.json").read_text())["eval_returns"]
+    assert len(recorded) == 1
+    assert load(whole).evaluate(episodes=1).returns == recorded[-1]
+    assert load(whole).evaluate(episodes=1, seed=1).returns != recorded[-1]
 
 
 def test_worker_processes_give_the_same_frames(whole: Path, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ import pytest
 from mulv.agents import ALGORITHMS, algorithm, preset
 from mulv.core.errors import BusyError, EnvironmentFault, MulvError, NonFiniteError
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Batch, Future, Window
 from mulv.envs import make_env
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.directory import RunDirectory
@@ -27,6 +26,7 @@ from mulv.run.opened import Outcome
 from mulv.run.seeding import Stream
 from mulv.run.together import Member, train_together
 from mulv.run.train import train
+from tests.agents.support import SEE_FRAMES, random_batches
 from tests.run.support import fingerprint, tiny
 from tests.run.test_loop import Faulty
 
@@ -222,28 +222,12 @@ def test_every_key_draws_what_it_draws_alone() -> None:
     assert not np.array_equal(jax.vmap(draw)(keys), alone)
 
 
-def random_batches(spec: Any, env: EnvSpec, rounds: int, rng: np.random.Generator) -> Batch:
-    lead = (rounds, spec.batch_size)
-
-    def normal(*shape: int) -> np.ndarray:
-        return rng.normal(size=lead + shape).astype(np.float32)
-
-    def window() -> Window:
-        actions = np.tanh(normal(spec.window - 1, env.act_dim))
-        return Window(normal(spec.window, env.obs_dim), actions, np.ones((*lead, spec.window), bool))
-
-    actions, true = np.tanh(normal(spec.future, env.act_dim)), np.ones((*lead, spec.future), bool)
-    future = Future(actions, normal(spec.future), normal(spec.future, env.obs_dim), true)
-    return Batch(window(), actions[..., 0, :], normal(), np.full(lead, 0.9, np.float32), window(), future)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_stacked_updates_equal_separate_ones(algo: str) -> None:
-    env = EnvSpec((3,), 2)
+    env = EnvSpec((64, 64, 3), 2, obs_dtype="uint8") if algo in SEE_FRAMES else EnvSpec((3,), 2)
     agent = algorithm(algo).agent(preset(algo, "default"), env)
-    rng = np.random.default_rng(0)
-    batches = tuple(random_batches(agent.batch_spec, env, 2, rng) for _ in range(3))
+    batches = tuple(random_batches(agent, 2, seed) for seed in range(3))
     keys = tuple(seeding.key(seed, Stream.UPDATE) for seed in range(3))
 
     def states() -> tuple[compiled.Packed, ...]:  # an update consumes them

@@ -1,0 +1,214 @@
+"""DrQ-v2: DDPG on shifted frames, the model-free baseline on pixels.
+
+Yarats et al. 2021: clipped double Q, n-step returns, random shifts, noise that fades; the encoder learns from
+the critic alone. See docs/algorithms/drqv2.md.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.base import AbstractWindowAgent, AgentConfig, reward_scale
+from mulv.core.errors import MulvError
+from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.core.normalise import RunningMoments
+from mulv.core.spec import BatchSpec, EnvSpec
+from mulv.core.types import Batch, Metrics, Window
+from mulv.nets.augment import random_shift
+from mulv.nets.bottleneck import DeterministicActor, DoubleQ
+from mulv.nets.stack import LAYERS, StackEncoder, encoding_dim, stack_frames
+from mulv.nets.trunk import TrunkConfig
+
+Encodings = Float[Array, "batch encoding"]
+Actions = Float[Array, "batch act"]
+
+
+@dataclass(frozen=True)
+class DrQV2Config(AgentConfig):
+    """Hyperparameters of DrQ-v2."""
+
+    window: int = 3
+    """L: frames that are stacked."""
+    n_step: int = 3
+    """Rewards summed before the critic bootstraps."""
+    batch_size: int = 64
+    """Windows in an update."""
+    learning_rate: float = 1e-4
+    """Adam's step size, for every network."""
+    trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig("mlp", 256, 2))
+    """Hidden layers of actor and critics, behind the bottleneck."""
+    normalise_observations: bool = False
+    """Stays off: frames are shown as x/255 − 0.5."""
+    tau: float = 0.01
+    """Step of the target critics towards the critics, per update."""
+    feature_dim: int = 50
+    """Numbers that the bottleneck (linear, LayerNorm, tanh) leaves of an encoding."""
+    channels: int = 32
+    """Of each convolution."""
+    halvings: int = 3
+    """How many of the four convolutions halve the size; published: the first alone."""
+    pad: int = 4
+    """Pixels by which frames are shifted at most, in updates; 0 is not at all."""
+    noise_initial: float = 1.0
+    """Deviation σ of the exploration noise at first."""
+    noise_final: float = 0.1
+    """σ at the end; it falls on a line."""
+    noise_steps: int = 10_000
+    """Decisions until then, counted in rows of the replay."""
+    noise_clip: float = 0.3
+    """Bound of the noise within updates; there is none on exploration."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.tau <= 1:
+            raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
+        if self.normalise_observations or self.encode_changes:
+            raise MulvError("normalise_observations and encode_changes are for vectors; leave them off here")
+        for name, least in (("feature_dim", 1), ("channels", 1), ("pad", 0), ("noise_steps", 1)):
+            if getattr(self, name) < least:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if not 0 <= self.halvings <= LAYERS:
+            raise MulvError(f"halvings is {self.halvings}; it must lie between 0 and {LAYERS}")
+        for name in ("noise_initial", "noise_final", "noise_clip"):
+            if not getattr(self, name) >= 0:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
+
+
+PRESETS = {
+    "default": DrQV2Config(),
+    "paper": DrQV2Config(batch_size=256, trunk=TrunkConfig("mlp", 1024, 2), halvings=1, noise_steps=500_000),
+}
+
+
+def noise_std(config: DrQV2Config, decisions: Float[Array, ""]) -> Float[Array, ""]:
+    """σ after so many decisions."""
+    progress = jnp.clip(decisions / config.noise_steps, 0.0, 1.0)
+    return (1 - progress) * config.noise_initial + progress * config.noise_final
+
+
+def perturb(mean: Float[Array, "*any"], noise: Float[Array, "*any"]) -> Float[Array, "*any"]:
+    """mean + noise, cut off at the action box; its gradient is the mean's, beyond the edge too."""
+    inside = jnp.clip(mean + noise, -1.0, 1.0)
+    return jax.lax.stop_gradient(inside) + (mean - jax.lax.stop_gradient(mean))
+
+
+def actor_loss(actor: DeterministicActor, critic: DoubleQ, e_h: Encodings, noise: Actions) -> Array:
+    """−E[min_j Q_j(e_h, μ(e_h) + noise)]."""
+    return -jnp.mean(jnp.min(critic(e_h, perturb(jax.vmap(actor)(e_h), noise)), axis=0))
+
+
+class DrQV2State(NamedTuple):
+    """Everything DrQ-v2 learns, and how much data it had seen."""
+
+    encoder: Trained
+    critic: Trained
+    actor: Trained
+    target_critic: DoubleQ
+    reward_moments: RunningMoments
+    data_size: Float[Array, ""]  # rows of the replay at the last update: the clock of σ
+
+
+@dataclass(frozen=True)
+class DrQV2(AbstractWindowAgent):
+    """DDPG on stacked, shifted frames."""
+
+    config: DrQV2Config
+    spec: EnvSpec
+
+    def __post_init__(self) -> None:
+        self.spec.require_frames("DrQ-v2")
+        if self.spec.discrete:
+            raise MulvError(
+                "DrQ-v2 needs continuous actions, and this task's are discrete; choose another --algo"
+            )
+        encoding_dim(self.spec.obs_shape, self.config.channels, self.config.halvings)  # or it says why not
+
+    @property
+    def batch_spec(self) -> BatchSpec:
+        c = self.config
+        return BatchSpec(c.batch_size, c.window, c.n_step, future=1, gamma=c.gamma)
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.config.learning_rate)
+
+    def init(self, key: PRNGKeyArray) -> DrQV2State:
+        c, spec = self.config, self.spec
+        encoder_key, critic_key, actor_key = jax.random.split(key, 3)
+        in_dim = encoding_dim(spec.obs_shape, c.channels, c.halvings)
+        encoder = StackEncoder(c.window * spec.obs_shape[-1], c.channels, c.halvings, key=encoder_key)
+        critic = DoubleQ(in_dim, c.feature_dim, spec.act_dim, c.trunk, key=critic_key)
+        actor = DeterministicActor(in_dim, c.feature_dim, spec.act_dim, c.trunk, key=actor_key)
+        return DrQV2State(
+            encoder=start_training(self.optimiser, encoder),
+            critic=start_training(self.optimiser, critic),
+            actor=start_training(self.optimiser, actor),
+            target_critic=jax.tree.map(jnp.copy, critic),
+            reward_moments=RunningMoments(()),
+            data_size=jnp.zeros(()),
+        )
+
+    def choose(
+        self, state: DrQV2State, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        mean = state.actor.params(state.encoder.params(stack_frames(x_h)))
+        noise = noise_std(self.config, state.data_size) * jax.random.normal(key, mean.shape)
+        return mean if deterministic else perturb(mean, noise)
+
+    def update(self, state: DrQV2State, batch: Batch, key: PRNGKeyArray) -> tuple[DrQV2State, Metrics]:
+        """Critic and encoder to the n-step target, then the actor, then the target critic.
+
+        Each window is encoded once: the actor learns on the encodings that the critic learned on.
+        """
+        c, optimiser = self.config, self.optimiser
+        shift_key, next_shift_key, target_key, actor_key = jax.random.split(key, 4)
+        data_size = batch.data_size[0]
+        std = noise_std(c, data_size)
+        target_noise, actor_noise = (
+            jnp.clip(std * jax.random.normal(k, batch.a_h.shape), -c.noise_clip, c.noise_clip)
+            for k in (target_key, actor_key)
+        )
+        reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
+        rewards = batch.reward / reward_scale(c, reward_moments)
+        x_h, x_hn = (
+            random_shift(jax.vmap(stack_frames)(x), k, pad=c.pad)
+            for x, k in ((batch.x_h, shift_key), (batch.x_hn, next_shift_key))
+        )
+
+        e_hn = jax.vmap(state.encoder.params)(x_hn)
+        a_hn = perturb(jax.vmap(state.actor.params)(e_hn), target_noise)
+        targets = rewards + batch.discount * jnp.min(state.target_critic(e_hn, a_hn), axis=0)
+
+        def critic_loss(networks: tuple[StackEncoder, DoubleQ]) -> tuple[Array, tuple[Array, Encodings]]:
+            encoder, critic = networks
+            e_h = jax.vmap(encoder)(x_h)
+            values = critic(e_h, batch.a_h)
+            return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), (jnp.mean(values), e_h)
+
+        (critic_loss_value, (q_mean, e_h)), gradients = eqx.filter_value_and_grad(critic_loss, has_aux=True)(
+            (state.encoder.params, state.critic.params)
+        )
+        encoder, encoder_grad_norm = descend(optimiser, state.encoder, gradients[0])
+        critic, critic_grad_norm = descend(optimiser, state.critic, gradients[1])
+
+        actor_loss_value, gradient = eqx.filter_value_and_grad(actor_loss)(
+            state.actor.params, critic.params, e_h, actor_noise
+        )
+        actor, actor_grad_norm = descend(optimiser, state.actor, gradient)
+
+        target_critic = polyak(state.target_critic, critic.params, c.tau)
+        return DrQV2State(encoder, critic, actor, target_critic, reward_moments, data_size), {
+            "train/critic_loss": critic_loss_value,
+            "train/actor_loss": actor_loss_value,
+            "train/q_mean": q_mean,
+            "train/target_mean": jnp.mean(targets),
+            "train/noise_std": std,
+            "train/encoder_grad_norm": encoder_grad_norm,
+            "train/critic_grad_norm": critic_grad_norm,
+            "train/actor_grad_norm": actor_grad_norm,
+        }
