@@ -13,7 +13,7 @@ from typing import Any
 from mulv.agents import ALGORITHMS, algorithm, preset
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
-from mulv.envs import TASKS, resolve
+from mulv.envs import resolve
 from mulv.run.config import RunConfig, config_hash, from_json, to_json
 from mulv.run.train import complete
 
@@ -205,8 +205,6 @@ def _whole(value: Any) -> bool:
 
 
 def _exists(task: str) -> bool:
-    if task in TASKS or task.endswith("-px"):  # only mulv itself draws pixels, so nobody else has these
-        return task in TASKS
     try:
         return bool(resolve(task))
     except MulvError:
