@@ -8,7 +8,7 @@ env ──Step──▶ replay ──Batch──▶ update(state, batch, key) �
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import gymnasium as gym
 import jax
@@ -21,33 +21,15 @@ from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig
+from mulv.run.counters import Counters, crossed
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
 from mulv.run.rollin import RollIn
 from mulv.run.seeding import Stream
+from mulv.run.strips import strip
 from mulv.run.visits import visited
-
-
-@dataclass
-class Counters:
-    """How far a run is."""
-
-    env_steps: int = 0  # simulator steps, action repeat included
-    agent_steps: int = 0  # decisions
-    updates: int = 0  # gradient steps
-    offline_updates: int = 0  # those of them on data alone, before the first step
-
-    @property
-    def clock(self) -> int:
-        """What evaluations, logs and checkpoints go by: updates while offline, then environment steps too."""
-        return self.offline_updates + self.env_steps
-
-
-def crossed(before: int, after: int, every: int) -> bool:
-    """Whether a multiple of `every` lies in (before, after]."""
-    return every > 0 and after // every > before // every
 
 
 class Trainer:
@@ -98,6 +80,8 @@ class Trainer:
                 before = counters.clock
                 if counters.offline_updates < config.offline_updates:
                     yield self.recorded()
+                elif self.pretrains:
+                    yield self.pretraining()
                 else:
                     self.send()
                     if config.overlap:  # the device learns while the environments step
@@ -139,7 +123,7 @@ class Trainer:
         if not lanes.episodes_begun.any():
             self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
-        if counters.env_steps < config.learning_starts:
+        if self.warming_up:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
             self.memory = compiled.remember(self.memory, obs, first, actions)
         else:
@@ -180,7 +164,8 @@ class Trainer:
         """The batches of a round of updates, if enough are due for one."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.repeat
-        due = int(learned_from * config.replay_ratio) - (counters.updates - counters.offline_updates)
+        before = min(counters.updates, max(counters.offline_updates, self.agent.pretraining))
+        due = int(learned_from * config.replay_ratio) - (counters.updates - before)
         if due >= self._round:
             yield self._draw(due)
 
@@ -191,6 +176,24 @@ class Trainer:
         self.check_finite()  # of the round before, which ran while these were drawn
         self.counters.offline_updates += number
         return batches
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether updates are due that the agent wants on its first data, before it acts."""
+        waiting = self.warming_up or len(self.replay) <= self.lanes.num  # resets alone are no transitions
+        return self.counters.updates < self.agent.pretraining and not waiting
+
+    def pretraining(self) -> Batch:
+        """The batches of a round of those updates."""
+        number = min(self._round, self.agent.pretraining - self.counters.updates)
+        batches = self._draw(number)
+        self.check_finite()  # of the round before, which ran while these were drawn
+        return batches
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether actions are uniform, and nothing is learned yet."""
+        return self.counters.env_steps < self.config.learning_starts
 
     @property
     def _round(self) -> int:
@@ -233,6 +236,8 @@ class Trainer:
         self.logger.evaluation(asdict(self.counters), evaluation)
         if self.config.visits and (where := visited(self.agent, self.state, self.replay)) is not None:
             self.logger.visits(where)
+        if (picture := strip(self.agent, self.state, self.replay)) is not None:
+            self.logger.strip(self.counters.clock, picture)
         return evaluation
 
     def _all_metrics(self) -> Metrics:

@@ -18,10 +18,11 @@ from mulv.data import Replay, ReplayLayout
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.counters import Counters
 from mulv.run.dataset import Data, data_rows, read_data, read_record
 from mulv.run.directory import RunDirectory, commit, versions
 from mulv.run.logging import Logger
-from mulv.run.loop import Counters, Trainer
+from mulv.run.loop import Trainer
 from mulv.run.progress import Progress, Watcher
 from mulv.run.seeding import Stream
 
