@@ -16,7 +16,7 @@ from mulv.run import compiled
 
 COLUMNS = 8
 SCALE = 2  # pixels of the picture for one of a frame
-GAP = 1  # pixels of a frame between frames
+GAP, GREY = 1, 128  # pixels of a frame between frames, and their colour
 
 
 def strip(agent: AbstractAgent, state: compiled.Packed, replay: Replay) -> np.ndarray | None:
@@ -33,9 +33,9 @@ def strip(agent: AbstractAgent, state: compiled.Packed, replay: Replay) -> np.nd
 
 
 def tile(pictures: np.ndarray) -> np.ndarray:
-    """One picture of (column, row) pictures, with white lines between them."""
+    """One picture of (column, row) pictures, with grey lines between them."""
     columns, rows, height, width, colours = pictures.shape
-    whole = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, colours), 255, np.uint8)
+    whole = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, colours), GREY, np.uint8)
     for (column, row), _ in np.ndenumerate(pictures[:, :, 0, 0, 0]):
         top, left = row * (height + GAP), column * (width + GAP)
         whole[top : top + height, left : left + width] = pictures[column, row]

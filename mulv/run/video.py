@@ -36,9 +36,9 @@ class Film:
         """The film as a file."""
         import imageio.v3 as imageio
 
+        frames = np.stack(self._frames)
         if self.path.suffix == ".gif":
-            shown = {"duration": 1000 / FRAMES_PER_SECOND, "loop": 0}
-            imageio.imwrite(self.path, np.stack(self._frames), **shown)
+            imageio.imwrite(self.path, frames, duration=1000 / FRAMES_PER_SECOND, loop=0)
         else:
-            imageio.imwrite(self.path, np.stack(self._frames), fps=FRAMES_PER_SECOND)
+            imageio.imwrite(self.path, frames, fps=FRAMES_PER_SECOND)
         return self.path

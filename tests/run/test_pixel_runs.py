@@ -83,7 +83,7 @@ def test_strips_show_the_frames_of_the_replay_above_what_is_drawn_of_them(whole:
 def test_tiles_lie_where_they_belong() -> None:
     pictures = np.arange(6, dtype=np.uint8).reshape(3, 2, 1, 1, 1).repeat(3, axis=-1)
     whole = tile(pictures)[::SCALE, ::SCALE, 0]
-    np.testing.assert_array_equal(whole, [[0, 255, 2, 255, 4], [255] * 5, [1, 255, 3, 255, 5]])
+    np.testing.assert_array_equal(whole, [[0, 128, 2, 128, 4], [128] * 5, [1, 128, 3, 128, 5]])
 
 
 def test_what_was_trained_is_loaded_and_filmed(whole: Path, tmp_path: Path) -> None:
