@@ -23,6 +23,7 @@ from mulv.run.directory import RunDirectory
 from mulv.run.evaluation import Evaluation, Evaluator
 from mulv.run.seeding import Stream
 from mulv.run.train import complete, environment_of, train
+from mulv.run.video import Film
 
 
 class Learner:
@@ -120,13 +121,29 @@ class Learner:
             lambda m: m[0], lanes
         )
 
-    def evaluate(self, *, episodes: int = 10, seed: int = 0, deterministic: bool = True) -> Evaluation:
-        """Whole episodes in fresh environments, each one's return, length and success."""
+    def evaluate(
+        self,
+        *,
+        episodes: int = 10,
+        seed: int = 0,
+        deterministic: bool = True,
+        video: str | Path | None = None,
+    ) -> Evaluation:
+        """Whole episodes in fresh environments, each one's return, length and success.
+
+        `video` is a .gif or .mp4 to write the first of them to, where the task shows frames.
+        """
         if not self._own_env:
             raise MulvError(
                 "this agent was given an environment, not a name; use evaluate_policy(agent, make)"
             )
-        return evaluate_policy(self, self._make, episodes=episodes, seed=seed, deterministic=deterministic)
+        options: dict[str, Any] = {"episodes": episodes, "seed": seed, "deterministic": deterministic}
+        if video is None:
+            return evaluate_policy(self, self._make, **options)
+        film = Film(Path(video), self.spec)
+        evaluation = evaluate_policy(self, self._make, **options, watch=film.add)
+        film.write()
+        return evaluation
 
     def save(self, directory: str | Path) -> Path:
         """Write the agent: configuration and parameters. The replay stays with the run."""
@@ -190,11 +207,12 @@ def evaluate_policy(
     episodes: int = 10,
     seed: int = 0,
     deterministic: bool = True,
+    watch: Callable[[np.ndarray], None] = lambda o_h: None,
 ) -> Evaluation:
-    """Evaluate an agent in environments that `make` builds."""
+    """Evaluate an agent in environments that `make` builds; `watch` is shown the first episode."""
     evaluator = Evaluator(make, episodes=episodes, seed=seed)
     try:
-        return evaluator(learner.agent, learner.state, deterministic=deterministic)
+        return evaluator(learner.agent, learner.state, deterministic=deterministic, watch=watch)
     finally:
         evaluator.close()
 

@@ -139,6 +139,8 @@ def _run(config: "RunConfig", path: Path, *, resume: bool, progress: bool) -> in
             probe, f"{config.task}: what is hidden, and what z knows of it", path / "hidden.png"
         )
         print(f"hidden     {picture}")
+    if strips := sorted(path.glob("strips/*.png")):
+        print(f"frames     {strips[-1]}: seen, drawn, next, predicted")
     if (visits := path / "visits.npz").exists():
         picture = latent_visits(visits, f"{config.task}: where the experience lies", path / "visits.png")
         print(f"visits     {picture}")
@@ -157,11 +159,16 @@ def _eval(arguments: list[str]) -> int:
     use_compilation_cache()
     learner = load(options.run)
     evaluation = learner.evaluate(
-        episodes=options.episodes, seed=options.seed, deterministic=not options.stochastic
+        episodes=options.episodes,
+        seed=options.seed,
+        deterministic=not options.stochastic,
+        video=options.video,
     )
     for number, (ret, length) in enumerate(zip(evaluation.returns, evaluation.lengths, strict=True), 1):
         print(f"episode {number:3d}  return {ret:10.1f}  length {length:5d}")
     print(f"mean {np.mean(evaluation.returns):.1f} ± {np.std(evaluation.returns):.1f}")
+    if options.video is not None:
+        print(f"film {options.video}")
     return 0
 
 

@@ -21,7 +21,8 @@ class TrainOptions:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: str = "default"
-    """Named values of the agent's options: default, paper; mulv also has lvrep (full observation)."""
+    """Named values of the agent's options: default, paper; mulv also has lvrep (full observation) and pixels
+    (frames on a CPU)."""
     out: Path = Path("runs")
     """Where run directories are made."""
     resume: Path | None = None
@@ -62,6 +63,8 @@ class EvalOptions:
     """Seed of the episodes."""
     stochastic: bool = False
     """Sample actions instead of taking the mode."""
+    video: Path | None = None
+    """A .gif or .mp4 to write the first episode to, where the task shows frames."""
 
 
 @dataclass(frozen=True)

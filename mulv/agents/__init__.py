@@ -1,5 +1,6 @@
 """The algorithms, by the name the command line and the results use."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mulv.agents.base import AbstractAgent, AgentConfig
@@ -7,27 +8,28 @@ from mulv.agents.bc import BC, BCConfig
 from mulv.agents.bc import PRESETS as BC_PRESETS
 from mulv.agents.drqv2 import PRESETS as DRQV2_PRESETS
 from mulv.agents.drqv2 import DrQV2, DrQV2Config
-from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import PRESETS as MULV_PRESETS
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.pixels import mulv_agent
 from mulv.agents.sac import PRESETS as SAC_PRESETS
 from mulv.agents.sac import SAC, SACConfig
 from mulv.core.names import lookup
+from mulv.core.spec import EnvSpec
 
 __all__ = ["ALGORITHMS", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm", "preset"]
 
 
 class Algorithm(NamedTuple):
-    """An agent class, its configuration, the named values of it, and whether it can only copy data."""
+    """An agent of (config, spec), its configuration, the named values of it, and whether it only copies."""
 
-    agent: type[AbstractAgent]
+    agent: Callable[[Any, EnvSpec], AbstractAgent]
     config: type[AgentConfig]
     presets: dict[str, Any]
     copies_data: bool = False
 
 
 ALGORITHMS = {
-    "mulv": Algorithm(MuLV, MuLVConfig, MULV_PRESETS),
+    "mulv": Algorithm(mulv_agent, MuLVConfig, MULV_PRESETS),
     "sac": Algorithm(SAC, SACConfig, SAC_PRESETS),
     "drqv2": Algorithm(DrQV2, DrQV2Config, DRQV2_PRESETS),
     "bc": Algorithm(BC, BCConfig, BC_PRESETS, copies_data=True),

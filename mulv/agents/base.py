@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
 from mulv.core.normalise import ObsMoments, RunningMoments
@@ -62,6 +62,11 @@ class AbstractAgent(ABC):
     def batch_spec(self) -> BatchSpec:
         """What `update` wants cut from the replay."""
 
+    @property
+    def pretraining(self) -> int:
+        """Updates that are due at once when learning starts, on what there is by then."""
+        return 0
+
     @abstractmethod
     def init(self, key: PRNGKeyArray) -> PyTree:
         """A fresh state: parameters, optimisers, statistics. Every leaf is an array."""
@@ -88,6 +93,10 @@ class AbstractAgent(ABC):
 
     def latent(self, state: PyTree, memory: Any) -> Float[Array, "latent"] | None:
         """What the agent makes of its window and the action just taken, where that is one vector."""
+        return None
+
+    def pictures(self, state: PyTree, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"] | None:
+        """What was seen and what the agent makes of it, side by side, where it sees frames."""
         return None
 
     def inspect(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> Metrics:

@@ -49,6 +49,15 @@ class RunningMoments(eqx.Module):
         root = jnp.broadcast_to(jnp.sqrt(self.second_moment + 1e-8), x.shape)
         return jnp.clip(x / root, -limit, limit)
 
+    def unwhiten(self, x: Float[Array, "*any"]) -> Float[Array, "*any"]:
+        """What `whiten` made x of, where it clipped nothing."""
+        mean, std = (jnp.broadcast_to(m, x.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-6)))
+        return x * std + mean
+
+    def unscale(self, x: Float[Array, "*any"]) -> Float[Array, "*any"]:
+        """What `scale` made x of, where it clipped nothing."""
+        return x * jnp.broadcast_to(jnp.sqrt(self.second_moment + 1e-8), x.shape)
+
 
 class ObsMoments(NamedTuple):
     """Running statistics of observations, and of their change from one to the next."""

@@ -114,7 +114,7 @@ class Conv(eqx.Module):
         self.bias = jnp.zeros(out_channels)
         self.stride, self.padding, self.enlarges = stride, padding, enlarges
 
-    def __call__(self, x: Image) -> Image:
+    def __call__(self, x: Image, method: Method | None = None) -> Image:
         apply = conv_transpose if self.enlarges else conv
-        y = apply(x, self.kernel, stride=self.stride, padding=self.padding)
+        y = apply(x, self.kernel, stride=self.stride, padding=self.padding, method=method)
         return y + jnp.broadcast_to(self.bias, y.shape)

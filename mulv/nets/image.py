@@ -1,8 +1,8 @@
 """The paper's image networks: frames of 64×64×3 to vectors and back.
 
-Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3). The paper gives channels
-only: here kernels of 4 halve or double the size (64, 32, 16, 8, 4), the 1024 units are 4×4×64, and the last
-convolution has a kernel of 3.
+Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3); channels may be fewer. The
+paper gives channels only: here kernels of 4 halve or double the size (64, 32, 16, 8, 4), the 1024 units are
+4×4×64, and the last convolution has a kernel of 3.
 """
 
 import equinox as eqx
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
-from mulv.nets.conv import Conv
+from mulv.nets.conv import Conv, Method
 from mulv.nets.trunk import Linear
 
 FRAME_SHAPE = (64, 64, 3)
@@ -38,44 +38,51 @@ def denormalise(picture: Picture) -> Frame:
 
 
 class ImageEncoder(eqx.Module):
-    """Conv(32)×4, MLP(out_dim): a normalised frame to a vector."""
+    """Conv(channels)×4, MLP(out_dim): a normalised frame to a vector."""
 
     convs: list[Conv]
     head: Linear
 
-    def __init__(self, out_dim: int = 100, *, key: PRNGKeyArray):
+    def __init__(self, out_dim: int = 100, channels: int = CHANNELS, *, key: PRNGKeyArray):
         *conv_keys, head_key = jax.random.split(key, LAYERS + 1)
         self.convs = [
-            Conv(3 if i == 0 else CHANNELS, CHANNELS, kernel=4, stride=2, padding=1, key=k)
+            Conv(3 if i == 0 else channels, channels, kernel=4, stride=2, padding=1, key=k)
             for i, k in enumerate(conv_keys)
         ]
-        self.head = Linear(SMALLEST**2 * CHANNELS, out_dim, key=head_key)
+        self.head = Linear(SMALLEST**2 * channels, out_dim, key=head_key)
 
-    def __call__(self, picture: Picture) -> Float[Array, "out"]:
+    def __call__(self, picture: Picture, method: Method | None = None) -> Float[Array, "out"]:
         x = picture
         for layer in self.convs:
-            x = jax.nn.relu(layer(x))
+            x = jax.nn.relu(layer(x, method))
         return self.head(x.ravel())
 
 
 class ImageDecoder(eqx.Module):
-    """MLP(in_dim), MLP(1024), ConvT(32)×4, Conv(3): a vector to a normalised frame."""
+    """MLP(in_dim), MLP(1024), ConvT(channels)×4, Conv(3): a vector to a normalised frame."""
 
     first: Linear
     second: Linear
     convs: list[Conv]
     head: Conv
 
-    def __init__(self, in_dim: int = 100, *, key: PRNGKeyArray):
+    def __init__(self, in_dim: int = 100, channels: int = CHANNELS, *, key: PRNGKeyArray):
         first_key, second_key, head_key, *conv_keys = jax.random.split(key, LAYERS + 3)
         self.first = Linear(in_dim, in_dim, key=first_key, scale=2.0**0.5)
         self.second = Linear(in_dim, HIDDEN, key=second_key, scale=2.0**0.5)
-        channels = [HIDDEN // SMALLEST**2] + [CHANNELS] * LAYERS
         self.convs = [
-            Conv(channels[i], CHANNELS, kernel=4, stride=2, padding=1, enlarges=True, key=k)
+            Conv(
+                HIDDEN // SMALLEST**2 if i == 0 else channels,
+                channels,
+                kernel=4,
+                stride=2,
+                padding=1,
+                enlarges=True,
+                key=k,
+            )
             for i, k in enumerate(conv_keys)
         ]
-        self.head = Conv(CHANNELS, 3, kernel=3, stride=1, padding=1, key=head_key)
+        self.head = Conv(channels, 3, kernel=3, stride=1, padding=1, key=head_key)
 
     def __call__(self, z: Float[Array, "in"]) -> Picture:
         x = jax.nn.relu(self.second(jax.nn.relu(self.first(z)))).reshape(SMALLEST, SMALLEST, -1)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 from jax.extend.random import define_prng_impl, rbg_prng_impl
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.agents.base import AbstractAgent
 from mulv.core.learner import tree_all_finite
@@ -97,6 +97,14 @@ def latents(
     """What the agent makes of each lane, after acting there."""
     state = unpack(agent, packed)
     return jax.vmap(lambda one: agent.latent(state, one))(memory)
+
+
+@partial(jax.jit, static_argnums=0)
+def pictures(
+    agent: AbstractAgent, packed: Packed, batch: Batch
+) -> UInt8[Array, "batch picture 64 64 3"] | None:
+    """What was seen and what the agent makes of it, side by side."""
+    return agent.pictures(unpack(agent, packed), batch)
 
 
 @partial(jax.jit, static_argnums=0)

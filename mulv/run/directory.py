@@ -7,6 +7,7 @@ evaluations.npz    the same under Stable-Baselines3's keys
 tensorboard/       the same as TensorBoard events
 replay/            the experience, memory-mapped
 checkpoints/       the newest checkpoints
+strips/            frames as agents on frames see and predict them, a picture an evaluation
 visits.npz         where the experience lies in the latent space (--visits)
 result.json        the result line, once the run is finished
 """

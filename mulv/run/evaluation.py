@@ -60,8 +60,12 @@ class Evaluator:
         number: int = 0,
         deterministic: bool = True,
         should_stop: Callable[[], bool] = lambda: False,
+        watch: Callable[[np.ndarray], None] = lambda o_h: None,
     ) -> Evaluation:
-        """Evaluate. `number` tells one evaluation of a run from another: it decides the seeds."""
+        """Evaluate. `number` tells one evaluation of a run from another: it decides the seeds.
+
+        `watch` is shown every observation of the first episode.
+        """
         lanes = self._fresh_lanes(number)
         first: dict[int, Episode] = {}
         memory = compiled.init_memory(agent, self._episodes)
@@ -79,6 +83,8 @@ class Evaluator:
                 if latents is not None:
                     running = np.asarray([i for i in range(self._episodes) if i not in first])
                     probe.add(np.asarray(latents), lanes.obs, hidden, running)
+            if 0 not in first:
+                watch(lanes.obs[0])
             lanes.step(np.asarray(actions))
             step += 1
             # A lane that is done goes on with another episode until the last is; only its first counts.

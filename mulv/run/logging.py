@@ -11,6 +11,7 @@ import numpy as np
 
 from mulv.run.evaluation import Evaluation
 from mulv.run.events import EventFile
+from mulv.run.strips import write_png
 
 
 class Logger:
@@ -77,6 +78,11 @@ class Logger:
     def visits(self, columns: Mapping[str, np.ndarray]) -> None:
         """Where the experience lies now, in place of where it lay before."""
         self._replace_npz("visits.npz", columns)
+
+    def strip(self, clock: int, picture: np.ndarray) -> None:
+        """What the agent sees and draws, as one picture an evaluation."""
+        (self._directory / "strips").mkdir(exist_ok=True)
+        write_png(self._directory / "strips" / f"{clock:010d}.png", picture)
 
     def _replace_npz(self, name: str, columns: Mapping[str, Any]) -> None:
         """Arrays as one file, whole or not at all."""

@@ -28,6 +28,7 @@ from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
 from mulv.run.rollin import RollIn
 from mulv.run.seeding import Stream
+from mulv.run.strips import strip
 from mulv.run.visits import visited
 
 
@@ -79,6 +80,8 @@ class Trainer:
                 before = counters.clock
                 if counters.offline_updates < config.offline_updates:
                     yield self.recorded()
+                elif self.pretrains:
+                    yield self.pretraining()
                 else:
                     self.send()
                     if config.overlap:  # the device learns while the environments step
@@ -120,7 +123,7 @@ class Trainer:
         if not lanes.episodes_begun.any():
             self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
-        if counters.env_steps < config.learning_starts:
+        if self.warming_up:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
             self.memory = compiled.remember(self.memory, obs, first, actions)
         else:
@@ -161,7 +164,8 @@ class Trainer:
         """The batches of a round of updates, if enough are due for one."""
         config, counters = self.config, self.counters
         learned_from = counters.agent_steps - config.learning_starts // config.repeat
-        due = int(learned_from * config.replay_ratio) - (counters.updates - counters.offline_updates)
+        before = min(counters.updates, max(counters.offline_updates, self.agent.pretraining))
+        due = int(learned_from * config.replay_ratio) - (counters.updates - before)
         if due >= self._round:
             yield self._draw(due)
 
@@ -172,6 +176,24 @@ class Trainer:
         self.check_finite()  # of the round before, which ran while these were drawn
         self.counters.offline_updates += number
         return batches
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether updates are due that the agent wants on its first data, before it acts."""
+        waiting = self.warming_up or len(self.replay) <= self.lanes.num  # resets alone are no transitions
+        return self.counters.updates < self.agent.pretraining and not waiting
+
+    def pretraining(self) -> Batch:
+        """The batches of a round of those updates."""
+        number = min(self._round, self.agent.pretraining - self.counters.updates)
+        batches = self._draw(number)
+        self.check_finite()  # of the round before, which ran while these were drawn
+        return batches
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether actions are uniform, and nothing is learned yet."""
+        return self.counters.env_steps < self.config.learning_starts
 
     @property
     def _round(self) -> int:
@@ -214,6 +236,8 @@ class Trainer:
         self.logger.evaluation(asdict(self.counters), evaluation)
         if self.config.visits and (where := visited(self.agent, self.state, self.replay)) is not None:
             self.logger.visits(where)
+        if (picture := strip(self.agent, self.state, self.replay)) is not None:
+            self.logger.strip(self.counters.clock, picture)
         return evaluation
 
     def _all_metrics(self) -> Metrics:

@@ -109,7 +109,7 @@ def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
         ),
         (["train", "--task", "Pendulum-P", "--keep", "0"], "Pendulum-P says itself what is kept"),
         (["train", "--task", "metaworld/reach-v3"], "did you mean 'metaworld/reach-px'"),
-        (["train", "--task", "Pendulum-px"], "µLV-Rep learns from vectors, and this task shows frames"),
+        (["train", "--task", "Pendulum-px", "--algo", "sac"], "SAC-MLP learns from vectors, and this task"),
         (["train", "--task", "Pendulum-px", "--camera", "side"], "Pendulum-px is drawn without cameras"),
         (["compare", "nowhere"], "nowhere holds no finished run"),
         (["eval", "nowhere"], "nowhere is not a run directory: it has no config.json"),

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
 from mulv.agents.base import as_seen, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
@@ -26,6 +27,18 @@ def as_networks_see(
         reward=batch.reward / reward_scale(config, reward_moments),
         future=future._replace(obs=obs, rewards=reward_moments.scale(future.rewards)),
     )
+
+
+def as_observed(
+    config: MuLVConfig,
+    obs_moments: ObsMoments,
+    o_h: Float[Array, "batch obs"],
+    said: Float[Array, "batch obs"],
+) -> Float[Array, "batch obs"]:
+    """The observation o_{h+1} that the decoder means by what it says: `as_networks_see`, undone."""
+    if config.predict_changes:
+        return o_h + obs_moments.change.unscale(said)
+    return obs_moments.level.unwhiten(said) if config.normalise_observations else said
 
 
 def part(batch: Batch, number: int, size: int) -> Batch:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mulv.agents.base import AgentConfig
+from mulv.agents.mulv.vae import ImageConfig
 from mulv.core.errors import MulvError
 from mulv.core.features import Family
 from mulv.nets.trunk import TrunkConfig
@@ -81,6 +82,9 @@ class MuLVConfig(AgentConfig):
     """Entropy that α is tuned to, as a share of the uniform policy's."""
     exploration_rate: float = 0.1
     """Share of random actions while learning, for the greedy policy."""
+
+    image: ImageConfig = field(default_factory=ImageConfig)
+    """Where a task shows frames: the VAE that makes vectors of them."""
 
     bonus_scale: float = 0.0
     """α of the bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, 2) on rewards; 0 is none."""
@@ -164,7 +168,12 @@ PRESETS = {
         train_frequencies=False,
         critic_trains_representation=False,
         initial_temperature=1.0,
+        image=ImageConfig(
+            embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, learning_rate=1e-4
+        ),
     ),
+    # Frames on a CPU: most of an update's cost is the frames of its windows.
+    "pixels": MuLVConfig(batch_size=64),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }

@@ -1,0 +1,121 @@
+"""The image VAE: frames to vectors and back, learned from frames alone."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+
+from mulv.core.errors import MulvError
+from mulv.core.gaussian import DiagonalNormal
+from mulv.core.learner import Trained, descend
+from mulv.core.types import Metrics
+from mulv.nets.image import Frame, ImageDecoder, ImageEncoder, Picture, denormalise, normalise
+
+Embedding = Float[Array, "obs"]
+LOG_STD_RANGE = (-5.0, 1.0)
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """How frames become vectors; of no effect where observations are vectors."""
+
+    embedding_dim: int = 32
+    """Entries of the vector that stands for a frame."""
+    channels: int = 16
+    """Of every convolution of the VAE."""
+    batch_size: int = 16
+    """Frames that the VAE learns from in an update, at most as many as there are windows."""
+    pretraining: int = 1000
+    """Updates of the VAE alone, once learning starts."""
+    learning_rate: float = 1e-3
+    """Adam's step size, for the VAE."""
+    kl_weight: float = 1.0
+    """Weight of the embedding's KL to a unit Gaussian; 1 is the ELBO of pixels of unit variance."""
+
+    def __post_init__(self) -> None:
+        for name in ("embedding_dim", "channels", "batch_size"):
+            if getattr(self, name) < 1:
+                raise MulvError(f"image.{name} is {getattr(self, name)}; it must be at least 1")
+        if not self.learning_rate > 0:
+            raise MulvError(f"image.learning_rate is {self.learning_rate}; it must be positive")
+        for name in ("pretraining", "kl_weight"):
+            if not getattr(self, name) >= 0:
+                raise MulvError(f"image.{name} is {getattr(self, name)}; it must not be negative")
+
+    @property
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate)
+
+
+class ImageVAE(eqx.Module):
+    """q(e | frame) and p(frame | e); the mean of q is what stands for the frame."""
+
+    encoder: ImageEncoder
+    decoder: ImageDecoder
+
+    def __init__(self, config: ImageConfig, *, key: PRNGKeyArray):
+        encoder_key, decoder_key = jax.random.split(key)
+        self.encoder = ImageEncoder(2 * config.embedding_dim, config.channels, key=encoder_key)
+        self.decoder = ImageDecoder(config.embedding_dim, config.channels, key=decoder_key)
+
+    def posterior(self, picture: Picture) -> DiagonalNormal:
+        """q(e | frame)."""
+        return _gaussian(self.encoder(picture))
+
+    def embed(self, frame: Frame) -> Embedding:
+        """The vector that stands for a frame; not for a gradient.
+
+        Of a convolution it is only the gradients that XLA is slow with on a CPU.
+        """
+        return _gaussian(self.encoder(normalise(frame), "plain")).mean
+
+    def draw(self, embedding: Embedding) -> Frame:
+        """The frame that a vector stands for."""
+        return denormalise(self.decoder(embedding))
+
+
+def _gaussian(out: Float[Array, "out"]) -> DiagonalNormal:
+    mean, log_std = jnp.split(out, 2)
+    low, high = LOG_STD_RANGE
+    return DiagonalNormal(mean, jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)))
+
+
+class FrameTerms(NamedTuple):
+    """The terms of one frame's negative ELBO, and the frame's embedding."""
+
+    error: Float[Array, ""]  # −log p(frame | e), up to a constant: pixels of unit variance
+    kl: Float[Array, "obs"]  # KL(q ‖ N(0, I)), a term a dimension
+    embedding: Embedding
+
+
+def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
+    """How well e ~ q explains the frame that it is of."""
+    picture = normalise(frame)
+    q = vae.posterior(picture)
+    error = 0.5 * jnp.sum(jnp.square(picture - vae.decoder(q.sample(noise))))
+    unit = DiagonalNormal(jnp.zeros_like(q.mean), jnp.ones_like(q.std))
+    return FrameTerms(error, q.kl(unit), q.mean)
+
+
+def learn_frames(
+    config: ImageConfig, trained: Trained, frames: UInt8[Array, "batch 64 64 3"], key: PRNGKeyArray
+) -> tuple[Trained, Float[Array, "batch obs"], Metrics]:
+    """The VAE one step on; also the frames' embeddings, under the VAE as it was."""
+    noise = jax.random.normal(key, (frames.shape[0], config.embedding_dim))
+
+    def loss(vae: ImageVAE) -> tuple[Array, FrameTerms]:
+        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(frames, noise)
+        return jnp.mean(terms.error) + config.kl_weight * jnp.mean(jnp.sum(terms.kl, axis=-1)), terms
+
+    gradient, terms = eqx.filter_grad(loss, has_aux=True)(trained.params)
+    trained, norm = descend(config.optimiser, trained, gradient)
+    metrics = {
+        "image/error": jnp.mean(terms.error),
+        "image/kl": jnp.mean(jnp.sum(terms.kl, axis=-1)),
+        "image/grad_norm": norm,
+    }
+    return trained, terms.embedding, metrics

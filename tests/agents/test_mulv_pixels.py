@@ -1,0 +1,242 @@
+"""µLV-Rep on frames: every frame embedded once, and then the agent on vectors."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mulv.agents import algorithm
+from mulv.agents.mulv.agent import MuLV
+from mulv.agents.mulv.batches import as_networks_see, as_observed
+from mulv.agents.mulv.config import PRESETS, MuLVConfig
+from mulv.agents.mulv.pixels import PixelMuLV, frames_of, split_frames, with_embeddings
+from mulv.agents.mulv.vae import ImageConfig, ImageVAE, explain_frame, learn_frames
+from mulv.core.errors import MulvError
+from mulv.core.learner import start_training
+from mulv.core.spec import BatchSpec, EnvSpec, Step
+from mulv.core.window import WindowMemory
+from mulv.data import Replay, ReplayLayout
+from mulv.envs.pendulum import draw_rod
+from mulv.nets.trunk import TrunkConfig
+from mulv.run import compiled
+
+SPEC = EnvSpec((64, 64, 3), 1, obs_dtype="uint8")
+TINY = MuLVConfig(
+    window=2,
+    n_step=2,
+    future=1,
+    batch_size=4,
+    learning_rate=1e-2,
+    trunk=TrunkConfig("mlp", 8, 1),
+    latent_dim=4,
+    features=8,
+    image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=1),
+)
+AGENT = PixelMuLV(TINY, SPEC)
+UPDATE = jax.jit(AGENT.update)
+KEY = jax.random.key(0)
+LENGTHS = (1, 3, 2, 7)  # decisions of the replay's episodes; the last is still running
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """Rods at an angle of their own in every frame, which also has its number in the first pixels."""
+    directory: Path = tmp_path_factory.mktemp("frames")
+    kept = Replay.create(directory, ReplayLayout.of(SPEC, lanes=1, capacity=32, slack=0))
+    rng, number = np.random.default_rng(0), 0
+    for episode, length in enumerate(LENGTHS):
+        for step in range(length + 1):
+            frame = draw_rod(rng.uniform(-np.pi, np.pi))
+            frame[0, 0] = number = number + 1
+            last = step == length and episode < len(LENGTHS) - 1
+            ends = np.array([last and episode == 0]), np.array([last and episode > 0])
+            action, reward = rng.uniform(-1, 1, (1, 1)).astype("f4"), rng.normal(size=1).astype("f4")
+            kept.append(Step(np.zeros(1, int), frame[None], action, reward, *ends, np.array([step])))
+    return kept
+
+
+@pytest.fixture(scope="module")
+def batch(replay):
+    return jax.tree.map(jnp.asarray, cut(replay, AGENT.batch_spec, slice(2, 6)))
+
+
+@pytest.fixture(scope="module")
+def state():
+    return compiled.unpack(AGENT, compiled.init(AGENT, KEY))
+
+
+def cut(replay: Replay, spec: BatchSpec, which: slice = slice(None)):
+    lane, t = replay.transitions(spec.window)
+    return replay.cut(spec, lane[which], t[which])
+
+
+def number_of(frames):
+    """An embedding that can be told from every other; what is not real has none."""
+    return frames[..., 0, 0, :1].astype(jnp.float32)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
+def test_the_window_to_bootstrap_from_is_found_among_the_frames_that_are_embedded(
+    replay, window, n_step, future
+):
+    batch = cut(replay, BatchSpec(8, window, n_step, max(n_step, future), 0.9))
+    got = with_embeddings(batch, number_of(frames_of(batch)), n_step, future)
+    np.testing.assert_array_equal(got.x_h.obs, number_of(batch.x_h.obs))
+    np.testing.assert_array_equal(got.x_hn.obs, number_of(batch.x_hn.obs))
+    np.testing.assert_array_equal(got.future.obs, number_of(batch.future.obs[:, :future]))
+    assert {leaf.shape[1] for leaf in got.future} == {future}
+
+
+def test_it_is_not_among_them_where_too_few_steps_follow(replay):
+    batch = cut(replay, BatchSpec(8, 2, 3, 1, 0.9))
+    got = with_embeddings(batch, number_of(frames_of(batch)), 3, 1)
+    assert not np.array_equal(got.x_hn.obs, number_of(batch.x_hn.obs))
+
+
+def test_what_is_not_real_stays_zero(replay):
+    batch = cut(replay, BatchSpec(8, 3, 2, 2, 0.9))
+    got = with_embeddings(batch, 1.0 + number_of(frames_of(batch)), 2, 2)
+    for part in (got.x_h, got.x_hn, got.future):
+        assert not part.mask.all()
+        np.testing.assert_array_equal(part.obs[..., 0] == 0, ~part.mask)
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 3), st.data())
+def test_every_frame_is_embedded_by_one_pass_or_the_other(rows, window, future, data):
+    number = data.draw(st.integers(1, rows))
+    newest, others = split_frames(rows, window + future, window, number)
+    assert len(newest) == number
+    assert (newest % (window + future) == window - 1).all()  # o_h, which is never padding
+    assert sorted([*newest, *others]) == list(range(rows * (window + future)))
+
+
+def test_an_update_is_the_one_on_vectors_of_what_the_vae_made_of_the_frames_before_it(state, batch):
+    got, metrics = UPDATE(state._replace(updates=jnp.int32(TINY.image.pretraining)), batch, KEY)
+
+    @jax.jit
+    def expected(state, batch):
+        vae, (vae_key, mulv_key) = state.vae.params, jax.random.split(KEY)
+        embeddings = jax.vmap(jax.vmap(vae.embed))(frames_of(batch))
+        embedded = with_embeddings(batch, embeddings, TINY.n_step, TINY.future)
+        noise = jax.random.normal(vae_key, (2, 3))
+        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(batch.x_h.obs[:2, -1], noise)
+        return *AGENT.on_vectors.update(state.mulv, embedded, mulv_key), jnp.mean(terms.error)
+
+    mulv, on_vectors, error = expected(state, batch)
+    assert metrics["image/error"] == pytest.approx(float(error), rel=1e-4)
+    for name, value in on_vectors.items():
+        assert metrics[name] == pytest.approx(float(value), rel=1e-3, abs=1e-4), name
+    np.testing.assert_allclose(got.mulv.obs_moments.level.mean, mulv.obs_moments.level.mean, atol=1e-5)
+    np.testing.assert_allclose(got.mulv.critic.params.weights, mulv.critic.params.weights, atol=1e-4)
+
+
+def test_the_vae_learns_alone_until_it_is_pre_trained(state, batch):
+    first, metrics = UPDATE(state, batch, KEY)
+    same = jax.tree.map(np.array_equal, first.mulv, state.mulv)
+    assert all(jax.tree.leaves(same))
+    assert metrics["train/critic_loss"] == 0
+    assert not np.array_equal(first.vae.params.encoder.head.weight, state.vae.params.encoder.head.weight)
+    second, metrics = UPDATE(first, batch, KEY)
+    assert metrics["train/critic_loss"] > 0
+    assert not np.array_equal(second.mulv.critic.params.weights, state.mulv.critic.params.weights)
+    assert second.updates == 2
+
+
+def test_acting_on_frames_is_acting_on_their_embeddings(state):
+    frames = jnp.asarray([draw_rod(angle) for angle in (0.0, 0.4, 1.0)])
+    on_vectors, memory = AGENT.on_vectors, AGENT.init_memory()
+    sees = jax.jit(AGENT.act, static_argnames="deterministic")
+    reads = jax.jit(on_vectors.act, static_argnames="deterministic")
+    embeddings = jax.jit(jax.vmap(state.vae.params.embed))(frames)
+    vectors = WindowMemory(on_vectors.spec, TINY.window)
+    actions = []
+    for number, frame in enumerate(frames):
+        key = jax.random.key(number)
+        a_h, memory = sees(state, memory, frame, key, deterministic=False)
+        expected, vectors = reads(state.mulv, vectors, embeddings[number], key, deterministic=False)
+        np.testing.assert_allclose(a_h, expected, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(memory.obs[-1], frame)
+        actions.append(a_h)
+    assert len(np.unique(np.stack(actions))) == len(frames)
+
+
+def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(state, batch):
+    embedded = with_embeddings(
+        batch, 0.1 * jnp.float32(np.random.default_rng(1).normal(size=(4, 4, 3))), 2, 1
+    )
+    o_h, o_h1 = embedded.x_h.obs[:, -1], embedded.future.obs[:, 0]
+    moments = state.mulv.obs_moments.update(o_h, o_h1)
+    said = {}
+    for changes in (True, False):
+        config = replace(TINY, predict_changes=changes)
+        said[changes] = as_networks_see(config, moments, state.mulv.reward_moments, embedded).future.obs[:, 0]
+        np.testing.assert_allclose(as_observed(config, moments, o_h, said[changes]), o_h1, atol=1e-5)
+    mistaken = as_observed(replace(TINY, predict_changes=True), moments, o_h, said[False])
+    assert np.abs(mistaken - o_h1).max() > 1e-2
+
+
+def test_pictures_are_what_was_seen_and_what_is_drawn(state, batch):
+    drawn = np.asarray(jax.jit(AGENT.pictures)(state, batch))
+    assert drawn.shape == (4, 4, 64, 64, 3)
+    assert drawn.dtype == np.uint8
+    np.testing.assert_array_equal(drawn[:, 0], batch.x_h.obs[:, -1])
+    np.testing.assert_array_equal(drawn[:, 2], batch.future.obs[:, 0])
+    vae = state.vae.params
+    again = jax.jit(jax.vmap(lambda frame: vae.draw(vae.embed(frame))))(drawn[:, 0])
+    assert np.abs(drawn[:, 1].astype(int) - np.asarray(again).astype(int)).max() <= 1
+
+
+def test_the_vae_learns_to_draw_the_frame_that_it_is_shown():
+    config = ImageConfig(embedding_dim=4, channels=8, batch_size=2, learning_rate=5e-3)
+    frames = jnp.asarray([draw_rod(0.0), draw_rod(2.0)])
+
+    @eqx.filter_jit
+    def step(vae, key):
+        return learn_frames(config, vae, frames, key)[0]
+
+    @jax.jit
+    def squared_errors(vae):
+        """Of what is drawn of a frame (rows), to either frame."""
+        drawn = jax.vmap(lambda frame: vae.draw(vae.embed(frame)))(frames).astype(jnp.float32)
+        return jnp.mean(jnp.square(drawn[:, None] - frames[None].astype(jnp.float32)), axis=(2, 3, 4))
+
+    vae = start_training(config.optimiser, ImageVAE(config, key=KEY))
+    before = squared_errors(vae.params)
+    for number in range(250):
+        vae = step(vae, jax.random.key(number))
+    after = squared_errors(vae.params)
+    own, other = jnp.diag(after), jnp.diag(after[:, ::-1])
+    assert (own < 0.1 * jnp.diag(before)).all()
+    assert (own < 0.5 * other).all()
+
+
+@pytest.mark.parametrize(
+    ("config", "spec", "message"),
+    [
+        (TINY, replace(SPEC, obs_shape=(84, 84, 3)), r"\(84, 84, 3\)"),
+        (TINY, replace(SPEC, obs_dtype="float32"), "float32"),
+        (replace(TINY, image=ImageConfig(batch_size=5)), SPEC, "image.batch_size is 5"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_said(config, spec, message):
+    with pytest.raises(MulvError, match=message):
+        algorithm("mulv").agent(config, spec)
+
+
+@pytest.mark.parametrize("field", ["embedding_dim", "channels", "batch_size", "learning_rate"])
+def test_a_setting_of_the_vae_out_of_range_is_named(field):
+    with pytest.raises(MulvError, match=f"image.{field} is 0"):
+        ImageConfig(**{field: 0})
+
+
+def test_what_a_task_shows_decides_which_agent_learns_it():
+    for name in ("default", "paper"):
+        assert isinstance(algorithm("mulv").agent(PRESETS[name], SPEC), PixelMuLV)
+        assert isinstance(algorithm("mulv").agent(PRESETS[name], EnvSpec((3,), 1)), MuLV)
