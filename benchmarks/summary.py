@@ -58,6 +58,25 @@ def comparison(suite: str, ours: str, baseline: str) -> None:
     print(f"\nIQM of scores: {iqm:.2f} [{low:.2f}, {high:.2f}]")
 
 
+def exploration(suite: str, solved: float) -> None:
+    """Of each task and method: final returns, and the steps after which every evaluation was `solved`."""
+    print(f"\n| {suite} | method | final returns | solved for good after steps |\n|---|---|---|---|")
+    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for line in sorted(lines(suite), key=lambda line: line["seed"]):
+        found[line["task"], line["method"]].append(line)
+    for (task, method), runs in sorted(found.items()):
+        returns = ", ".join(f"{run['final_mean']:.2f}" for run in runs)
+        steps = ", ".join(_for_good(run, solved) for run in runs)
+        print(f"| {task} | {method} | {returns} | {steps} |")
+
+
+def _for_good(run: Result, solved: float) -> str:
+    means = [np.mean(returns) for returns in run["eval_returns"]]
+    below = [i for i, mean in enumerate(means) if mean < solved]
+    first = below[-1] + 1 if below else 0
+    return f"{run['eval_env_steps'][first]:,}" if first < len(means) else "never"
+
+
 def ablations(suite: str) -> None:
     """Final returns of each variant, best first."""
     table = {method: next(iter(tasks.values())) for method, tasks in finals(lines(suite)).items()}
@@ -71,6 +90,7 @@ def ablations(suite: str) -> None:
 def main() -> None:
     comparison("positions-30k", "mulv", "sac")
     ablations("ablations-20k")
+    exploration("exploration", solved=1.0)
 
 
 if __name__ == "__main__":
