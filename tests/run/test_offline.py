@@ -95,8 +95,8 @@ def test_the_result_line_names_the_data_and_is_one(run: Path, data: Path) -> Non
 
 def test_runs_on_data_are_not_drawn_beside_runs_of_steps(run: Path, tmp_path: Path) -> None:
     result = json.loads((run / "result.json").read_text())
-    del result["eval_updates"]
-    (tmp_path / "result.json").write_text(json.dumps({**result, "env_steps": 40}))
+    steps = {"env_steps": 40, "eval_env_steps": result.pop("eval_updates")}
+    (tmp_path / "result.json").write_text(json.dumps(result | steps))
     assert len(read_results([run, run])) == 2
     with pytest.raises(MulvError, match="some from steps"):
         read_results([run, tmp_path])
