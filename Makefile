@@ -21,7 +21,7 @@ demo: $(INSTALLED)
 	$(BIN)/mulv compare $(DEMO)/memory/Pendulum-P/mulv/seed-0 $(DEMO)/no-memory/Pendulum-P/mulv/seed-0 --out $(DEMO)/comparison.png
 
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -m slow

@@ -201,6 +201,7 @@ def regret(window: int, batches: Batch) -> float:
     return float(np.mean(np.square(chosen - wanted_at(whole.obs[-1]))))
 
 
+@pytest.mark.slow
 def test_what_an_older_frame_showed_is_learned_where_the_window_holds_it():
     batches = bandit(300)
     ignorance = wanted_at(batches.x_h.obs).var()

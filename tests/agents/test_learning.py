@@ -42,11 +42,12 @@ class Echo(gym.Env):
 
 def final_return(algo: str, delay: int, window: int) -> float:
     agent = _LEARNERS[algo](Echo(delay), window=window, gamma=0.5, **OPTIONS, **SMALL[algo])
-    agent.learn(3000)
+    agent.learn(2000)
     agent.close()
     return float(np.mean(evaluate_policy(agent, lambda: Echo(delay), episodes=20).returns)) / 20
 
 
+@pytest.mark.slow  # the next one asks for more
 @pytest.mark.parametrize("algo", LEARNERS)
 def test_a_trivial_environment_is_learned(algo: str) -> None:
     assert final_return(algo, delay=0, window=1) > -0.02

@@ -90,7 +90,11 @@ class Choice(gym.Env):
     [
         (2, {"discrete_policy": "soft"}),
         pytest.param(2, {"discrete_policy": "greedy"}, marks=pytest.mark.slow),
-        (2, {"latent": "categorical", "posterior": "learned", "elbo_weight": 1.0}),
+        pytest.param(
+            2,
+            {"latent": "categorical", "posterior": "learned", "elbo_weight": 1.0},
+            marks=pytest.mark.slow,
+        ),
         (1, {}),
     ],
 )

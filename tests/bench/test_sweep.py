@@ -82,9 +82,8 @@ def test_kill_minus_nine_of_the_sweep_changes_nothing(serial: Path, tmp_path: Pa
     assert outcomes(store) == of_sac(serial)
 
 
-@pytest.mark.parametrize(
-    ("signum", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # of a single run it is in tests/run/test_command.py
+@pytest.mark.parametrize(("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_every_run_and_says_how_to_go_on(
     serial: Path, tmp_path: Path, signum: int, code: int
 ) -> None:
@@ -122,6 +121,7 @@ def test_two_sweeps_into_one_store_run_everything_once(serial: Path, tmp_path: P
     assert outcomes(store) == outcomes(serial)
 
 
+@pytest.mark.slow  # of a single run it is in tests/run/test_command.py
 def test_a_full_disk_fails_the_runs_and_they_go_on_once_there_is_space(
     serial: Path, small_disk: Path, tmp_path: Path
 ) -> None:
