@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractAgent, as_seen
+from mulv.agents.base import AbstractWindowAgent, as_seen
 from mulv.agents.mulv.batches import as_networks_see, part
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import inspect_representation
@@ -49,7 +49,7 @@ class MuLVState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MuLV(AbstractAgent):
+class MuLV(AbstractWindowAgent):
     """Multi-step latent variable representation with a linear critic."""
 
     config: MuLVConfig
@@ -92,25 +92,14 @@ class MuLV(AbstractAgent):
             optimism=self.bonus.init(critic, self.optimiser),
         )
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, self.config.window)
-
-    def act(
-        self,
-        state: MuLVState,
-        memory: WindowMemory,
-        o_h: Float[Array, "obs"],
-        key: PRNGKeyArray,
-        *,
-        deterministic: bool,
-    ) -> tuple[Float[Array, "act"], WindowMemory]:
-        memory = memory.push_obs(o_h)
-        x_h = as_seen(self.config, state.obs_moments, memory.x_h)
+    def choose(
+        self, state: MuLVState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        x_h = as_seen(self.config, state.obs_moments, x_h)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=not deterministic)
         u = state.target_representation.encode(x_h)
-        a_h = self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
-        return a_h, memory.push_action(a_h)
+        return self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
         """Algorithm 1 on one batch: learn the representation, evaluate the policy on it, improve it."""
