@@ -95,6 +95,20 @@ class AbstractAgent(ABC):
         """What the agent makes of its window and the action just taken, where that is one vector."""
         return None
 
+    @property
+    def embedding_dim(self) -> int:
+        """Length of the vectors that stand for observations in batches; 0 where observations do."""
+        return 0
+
+    @property
+    def refreshed_per_update(self) -> int:
+        """Of these vectors, how many are made anew per update, on average."""
+        return 0
+
+    def embed(self, state: PyTree, o_h: Array) -> Float[Array, "obs"]:
+        """The vector that stands for an observation, where one does."""
+        raise NotImplementedError
+
     def pictures(self, state: PyTree, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"] | None:
         """What was seen and what the agent makes of it, side by side, where it sees frames."""
         return None

@@ -49,6 +49,7 @@ class BatchSpec:
     n_step: int  # rewards summed before bootstrapping
     future: int  # l: steps after x_h that the batch also carries
     gamma: float
+    frames: int = 0  # windows whose o_h is also given as a frame, where vectors stand for frames
 
 
 class Step(NamedTuple):

@@ -7,7 +7,7 @@ the caller's `vmap` adds the batch in front. Where observations are frames, `obs
 
 from typing import Any, NamedTuple
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, UInt8
 
 Metrics = dict[str, Array]
 PyTree = Any
@@ -47,3 +47,4 @@ class Batch(NamedTuple):
     x_hn: Window  # x_{h+k}: the window to bootstrap from
     future: Future
     data_size: Float[Array, "*batch"]  # rows in the data that this was drawn from: the N of an ellipsoid
+    frames: UInt8[Array, "*frames 64 64 3"] | None = None  # o_h of the first windows, which has vectors only

@@ -10,6 +10,7 @@ were written since.
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,8 @@ from mulv.core.spec import BatchSpec, Step
 from mulv.core.types import Batch, Future, Window
 from mulv.data.columns import MappedColumn, open_columns, reserve
 from mulv.data.layout import ReplayLayout
+
+_ObsAt = Callable[[np.ndarray], np.ndarray]  # copies of what is at places
 
 
 class Replay:
@@ -126,15 +129,37 @@ class Replay:
         keep = self._rows["step"][self._at(lane, t + 1)] > 0
         return lane[keep], t[keep]
 
-    def sample(self, spec: BatchSpec, batches: int, rng: np.random.Generator) -> Batch:
-        """`batches` batches of uniformly drawn transitions; leaves lead with (batches, batch_size)."""
-        lane, t = self._draw(spec.window, batches * spec.batch_size, rng)
-        flat = self.cut(spec, lane, t)
-        shape = (batches, spec.batch_size)
-        return _map_batch(flat, lambda leaf: leaf.reshape(shape + leaf.shape[1:]))
+    def written_since(self, counts: np.ndarray) -> np.ndarray:
+        """Where the rows are, of those still there, that were written since each lane had written so many."""
+        oldest = np.maximum(counts, self.counts - self.layout.ring)
+        lanes = enumerate(zip(oldest, self.counts, strict=True))
+        return np.concatenate([self._at(np.int64(lane), np.arange(*since)) for lane, since in lanes])
 
-    def cut(self, spec: BatchSpec, lane: np.ndarray, t: np.ndarray) -> Batch:
+    def obs_at(self, at: np.ndarray) -> np.ndarray:
+        """The observations of rows that are at these places."""
+        return self._columns["obs"].take(at)
+
+    def sample(
+        self, spec: BatchSpec, batches: int, rng: np.random.Generator, vectors: np.ndarray | None = None
+    ) -> Batch:
+        """`batches` batches of uniformly drawn transitions; leaves lead with (batches, batch_size).
+
+        `vectors`, one for each place of a row, stand for observations; `spec.frames` says of how many windows
+        the batch has o_h itself, too.
+        """
+        lane, t = self._draw(spec.window, batches * spec.batch_size, rng)
+        flat = self.cut(spec, lane, t, vectors)
+        shape = (batches, spec.batch_size)
+        batch = _map_batch(flat, lambda leaf: leaf.reshape(shape + leaf.shape[1:]))
+        if not spec.frames:
+            return batch
+        return batch._replace(frames=self.obs_at(self._at(lane, t).reshape(shape)[:, : spec.frames]))
+
+    def cut(
+        self, spec: BatchSpec, lane: np.ndarray, t: np.ndarray, vectors: np.ndarray | None = None
+    ) -> Batch:
         """The batch of the transitions that start at rows (lane, t)."""
+        obs_at = self.obs_at if vectors is None else vectors.__getitem__
         rows, length = self._rows, max(spec.n_step, spec.future)
         step = rows["step"][self._at(lane, t)].astype(np.int64)
         ahead = np.arange(1, length + 1)
@@ -155,24 +180,26 @@ class Replay:
         future = Future(
             actions=_zero_unless(future_real, rows["action"][at_future]),
             rewards=np.ascontiguousarray(rewards[:, : spec.future]),
-            obs=_zero_unless(future_real, self._columns["obs"].take(at_future)),
+            obs=_zero_unless(future_real, obs_at(at_future)),
             mask=future_real,
         )
         return Batch(
-            x_h=self._windows(spec.window, lane, t, step),
+            x_h=self._windows(spec.window, lane, t, step, obs_at),
             a_h=np.ascontiguousarray(rows["action"][at_later[:, 0]]),
             reward=rewards[:, : spec.n_step] @ powers,
             discount=discount,
-            x_hn=self._windows(spec.window, lane, end, step + taken),
+            x_hn=self._windows(spec.window, lane, end, step + taken, obs_at),
             future=future,
             data_size=np.full(t.shape, len(self), np.float32),
         )
 
-    def _windows(self, length: int, lane: np.ndarray, t: np.ndarray, step: np.ndarray) -> Window:
+    def _windows(
+        self, length: int, lane: np.ndarray, t: np.ndarray, step: np.ndarray, obs_at: _ObsAt
+    ) -> Window:
         back = np.arange(-length + 1, 1)
         at = self._at(lane[:, None], t[:, None] + back)
         mask = step[:, None] + back >= 0
-        obs = _zero_unless(mask, self._columns["obs"].take(at))
+        obs = _zero_unless(mask, obs_at(at))
         return Window(obs, _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]]), mask)
 
     def _at(self, lane: np.ndarray, t: np.ndarray) -> np.ndarray:

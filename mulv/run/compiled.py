@@ -100,6 +100,15 @@ def latents(
 
 
 @partial(jax.jit, static_argnums=0)
+def embed(
+    agent: AbstractAgent, packed: Packed, frames: UInt8[Array, "batch 64 64 3"]
+) -> Float[Array, "batch obs"]:
+    """The vectors that stand for frames."""
+    state = unpack(agent, packed)
+    return jax.vmap(lambda frame: agent.embed(state, frame))(frames)
+
+
+@partial(jax.jit, static_argnums=0)
 def pictures(
     agent: AbstractAgent, packed: Packed, batch: Batch
 ) -> UInt8[Array, "batch picture 64 64 3"] | None:

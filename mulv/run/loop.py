@@ -22,6 +22,7 @@ from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.config import RunConfig
 from mulv.run.counters import Counters, crossed
+from mulv.run.embeddings import Embeddings
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
@@ -45,6 +46,7 @@ class Trainer:
         make: Callable[[], gym.Env],
     ):
         self.config, self.agent, self.lanes, self.replay, self.logger = config, agent, lanes, replay, logger
+        self.embeddings = Embeddings(agent, replay) if agent.embedding_dim else None
         self.counters = Counters()
         self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
         self.memory = compiled.init_memory(agent, lanes.num)
@@ -200,7 +202,12 @@ class Trainer:
         return max(1, int(self.config.update_every * self.config.replay_ratio))
 
     def _draw(self, updates: int) -> Batch:
-        return self.replay.sample(self.agent.batch_spec, updates, self.rngs[Stream.REPLAY])
+        return self._sample(updates, self.rngs[Stream.REPLAY])
+
+    def _sample(self, batches: int, rng: np.random.Generator) -> Batch:
+        kept = self.embeddings
+        vectors = None if kept is None else kept.at(self.counters.updates, self.state)
+        return self.replay.sample(self.agent.batch_spec, batches, rng, vectors)
 
     def learn(self, batches: Batch) -> None:
         """A round of updates, in one call that is not waited for."""
@@ -246,7 +253,7 @@ class Trainer:
             return {}
         config, step = self.config, self.counters.clock
         rng = seeding.generator(config.seed, Stream.INSPECT, step)
-        batch = jax.tree.map(lambda leaf: leaf[0], self.replay.sample(self.agent.batch_spec, 1, rng))
+        batch = jax.tree.map(lambda leaf: leaf[0], self._sample(1, rng))
         key = jax.random.fold_in(seeding.key(config.seed, Stream.INSPECT), step)
         return self.metrics | compiled.inspect(self.agent, self.state, batch, key)
 

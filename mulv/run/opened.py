@@ -124,6 +124,8 @@ class OpenRun:
         }
         clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
         checkpoint.save(self._directory.checkpoints, clock, trainer.tree, meta, keep=keep)
+        if trainer.embeddings is not None:
+            trainer.embeddings.forget()  # as a run that goes on from here has
 
     def finish(self, vmap_seeds: int = 1) -> Outcome:
         """The run as one result line, once all else that it writes is written.

@@ -1,4 +1,4 @@
-"""µLV-Rep on frames: every frame embedded once, and then the agent on vectors."""
+"""µLV-Rep on frames: a VAE that makes vectors of them, and the agent on vectors."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,18 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mulv.agents import algorithm
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.batches import as_networks_see, as_observed
 from mulv.agents.mulv.config import PRESETS, MuLVConfig
-from mulv.agents.mulv.pixels import PixelMuLV, frames_of, split_frames, with_embeddings
+from mulv.agents.mulv.pixels import PixelMuLV
 from mulv.agents.mulv.vae import ImageConfig, ImageVAE, explain_frame, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import start_training
-from mulv.core.spec import BatchSpec, EnvSpec, Step
+from mulv.core.spec import EnvSpec, Step
 from mulv.core.window import WindowMemory
 from mulv.data import Replay, ReplayLayout
 from mulv.envs.pendulum import draw_rod
@@ -36,7 +34,7 @@ TINY = MuLVConfig(
     trunk=TrunkConfig("mlp", 8, 1),
     latent_dim=4,
     features=8,
-    image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=1),
+    image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=1, every=2),
 )
 AGENT = PixelMuLV(TINY, SPEC)
 UPDATE = jax.jit(AGENT.update)
@@ -62,8 +60,18 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
 
 
 @pytest.fixture(scope="module")
+def seen(replay):
+    """Transitions with their frames."""
+    lane, t = replay.transitions(TINY.window)
+    return jax.tree.map(jnp.asarray, replay.cut(AGENT.batch_spec, lane[2:6], t[2:6]))
+
+
+@pytest.fixture(scope="module")
 def batch(replay):
-    return jax.tree.map(jnp.asarray, cut(replay, AGENT.batch_spec, slice(2, 6)))
+    """What an update learns from: vectors, and some frames."""
+    vectors = 0.1 * np.random.default_rng(1).normal(size=(32, 3)).astype(np.float32)
+    drawn = replay.sample(AGENT.batch_spec, 1, np.random.default_rng(0), vectors)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), drawn)
 
 
 @pytest.fixture(scope="module")
@@ -71,63 +79,16 @@ def state():
     return compiled.unpack(AGENT, compiled.init(AGENT, KEY))
 
 
-def cut(replay: Replay, spec: BatchSpec, which: slice = slice(None)):
-    lane, t = replay.transitions(spec.window)
-    return replay.cut(spec, lane[which], t[which])
-
-
-def number_of(frames):
-    """An embedding that can be told from every other; what is not real has none."""
-    return frames[..., 0, 0, :1].astype(jnp.float32)
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4))
-def test_the_window_to_bootstrap_from_is_found_among_the_frames_that_are_embedded(
-    replay, window, n_step, future
-):
-    batch = cut(replay, BatchSpec(8, window, n_step, max(n_step, future), 0.9))
-    got = with_embeddings(batch, number_of(frames_of(batch)), n_step, future)
-    np.testing.assert_array_equal(got.x_h.obs, number_of(batch.x_h.obs))
-    np.testing.assert_array_equal(got.x_hn.obs, number_of(batch.x_hn.obs))
-    np.testing.assert_array_equal(got.future.obs, number_of(batch.future.obs[:, :future]))
-    assert {leaf.shape[1] for leaf in got.future} == {future}
-
-
-def test_it_is_not_among_them_where_too_few_steps_follow(replay):
-    batch = cut(replay, BatchSpec(8, 2, 3, 1, 0.9))
-    got = with_embeddings(batch, number_of(frames_of(batch)), 3, 1)
-    assert not np.array_equal(got.x_hn.obs, number_of(batch.x_hn.obs))
-
-
-def test_what_is_not_real_stays_zero(replay):
-    batch = cut(replay, BatchSpec(8, 3, 2, 2, 0.9))
-    got = with_embeddings(batch, 1.0 + number_of(frames_of(batch)), 2, 2)
-    for part in (got.x_h, got.x_hn, got.future):
-        assert not part.mask.all()
-        np.testing.assert_array_equal(part.obs[..., 0] == 0, ~part.mask)
-
-
-@given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 3), st.data())
-def test_every_frame_is_embedded_by_one_pass_or_the_other(rows, window, future, data):
-    number = data.draw(st.integers(1, rows))
-    newest, others = split_frames(rows, window + future, window, number)
-    assert len(newest) == number
-    assert (newest % (window + future) == window - 1).all()  # o_h, which is never padding
-    assert sorted([*newest, *others]) == list(range(rows * (window + future)))
-
-
-def test_an_update_is_the_one_on_vectors_of_what_the_vae_made_of_the_frames_before_it(state, batch):
-    got, metrics = UPDATE(state._replace(updates=jnp.int32(TINY.image.pretraining)), batch, KEY)
+def test_an_update_is_a_step_of_the_vae_and_one_on_vectors(state, batch):
+    pretrained = state._replace(updates=jnp.int32(TINY.image.pretraining + 1))
+    got, metrics = UPDATE(pretrained, batch, KEY)
 
     @jax.jit
     def expected(state, batch):
         vae, (vae_key, mulv_key) = state.vae.params, jax.random.split(KEY)
-        embeddings = jax.vmap(jax.vmap(vae.embed))(frames_of(batch))
-        embedded = with_embeddings(batch, embeddings, TINY.n_step, TINY.future)
         noise = jax.random.normal(vae_key, (2, 3))
-        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(batch.x_h.obs[:2, -1], noise)
-        return *AGENT.on_vectors.update(state.mulv, embedded, mulv_key), jnp.mean(terms.error)
+        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(batch.frames, noise)
+        return *AGENT.on_vectors.update(state.mulv, batch, mulv_key), jnp.mean(terms.error)
 
     mulv, on_vectors, error = expected(state, batch)
     assert metrics["image/error"] == pytest.approx(float(error), rel=1e-4)
@@ -135,6 +96,24 @@ def test_an_update_is_the_one_on_vectors_of_what_the_vae_made_of_the_frames_befo
         assert metrics[name] == pytest.approx(float(value), rel=1e-3, abs=1e-4), name
     np.testing.assert_allclose(got.mulv.obs_moments.level.mean, mulv.obs_moments.level.mean, atol=1e-5)
     np.testing.assert_allclose(got.mulv.critic.params.weights, mulv.critic.params.weights, atol=1e-4)
+
+
+def test_once_pre_trained_the_vae_learns_every_few_updates(state, batch):
+    def learns(updates):
+        after = UPDATE(state._replace(updates=jnp.int32(updates)), batch, KEY)[0].vae.params
+        return not np.array_equal(after.encoder.head.weight, state.vae.params.encoder.head.weight)
+
+    assert [learns(updates) for updates in range(5)] == [True, False, True, False, True]
+
+
+def test_staleness_is_how_far_kept_vectors_are_from_those_of_now(state, batch):
+    vae, first = state.vae, batch.frames.shape[0]
+    now = jax.jit(jax.vmap(vae.params.embed))(batch.frames)
+    spread = float(jnp.mean(jnp.var(now, axis=0)))
+    for off in (0.0, 0.5):
+        _, metrics = learn_frames(TINY.image, vae, batch.frames, now + off, KEY)
+        assert metrics["image/staleness"] == pytest.approx(off**2 / spread, rel=1e-3, abs=1e-6)
+    assert first == TINY.image.batch_size
 
 
 def test_the_vae_learns_alone_until_it_is_pre_trained(state, batch):
@@ -168,26 +147,24 @@ def test_acting_on_frames_is_acting_on_their_embeddings(state):
 
 
 def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(state, batch):
-    embedded = with_embeddings(
-        batch, 0.1 * jnp.float32(np.random.default_rng(1).normal(size=(4, 4, 3))), 2, 1
-    )
-    o_h, o_h1 = embedded.x_h.obs[:, -1], embedded.future.obs[:, 0]
-    moments = state.mulv.obs_moments.update(o_h, o_h1)
+    o_h, o_h1 = batch.x_h.obs[:, -1], batch.future.obs[:, 0]
+    many = 0.2 * jnp.float32(np.random.default_rng(2).normal(size=(2, 64, 3)))
+    moments = state.mulv.obs_moments.update(*many)  # as wide as not to cut anything off
     said = {}
     for changes in (True, False):
         config = replace(TINY, predict_changes=changes)
-        said[changes] = as_networks_see(config, moments, state.mulv.reward_moments, embedded).future.obs[:, 0]
+        said[changes] = as_networks_see(config, moments, state.mulv.reward_moments, batch).future.obs[:, 0]
         np.testing.assert_allclose(as_observed(config, moments, o_h, said[changes]), o_h1, atol=1e-5)
     mistaken = as_observed(replace(TINY, predict_changes=True), moments, o_h, said[False])
     assert np.abs(mistaken - o_h1).max() > 1e-2
 
 
-def test_pictures_are_what_was_seen_and_what_is_drawn(state, batch):
-    drawn = np.asarray(jax.jit(AGENT.pictures)(state, batch))
+def test_pictures_are_what_was_seen_and_what_is_drawn(state, seen):
+    drawn = np.asarray(jax.jit(AGENT.pictures)(state, seen))
     assert drawn.shape == (4, 4, 64, 64, 3)
     assert drawn.dtype == np.uint8
-    np.testing.assert_array_equal(drawn[:, 0], batch.x_h.obs[:, -1])
-    np.testing.assert_array_equal(drawn[:, 2], batch.future.obs[:, 0])
+    np.testing.assert_array_equal(drawn[:, 0], seen.x_h.obs[:, -1])
+    np.testing.assert_array_equal(drawn[:, 2], seen.future.obs[:, 0])
     vae = state.vae.params
     again = jax.jit(jax.vmap(lambda frame: vae.draw(vae.embed(frame))))(drawn[:, 0])
     assert np.abs(drawn[:, 1].astype(int) - np.asarray(again).astype(int)).max() <= 1
@@ -199,7 +176,7 @@ def test_the_vae_learns_to_draw_the_frame_that_it_is_shown():
 
     @eqx.filter_jit
     def step(vae, key):
-        return learn_frames(config, vae, frames, key)[0]
+        return learn_frames(config, vae, frames, jnp.zeros((2, 4)), key)[0]
 
     @jax.jit
     def squared_errors(vae):
@@ -230,7 +207,9 @@ def test_what_cannot_be_learned_from_is_said(config, spec, message):
         algorithm("mulv").agent(config, spec)
 
 
-@pytest.mark.parametrize("field", ["embedding_dim", "channels", "batch_size", "learning_rate"])
+@pytest.mark.parametrize(
+    "field", ["embedding_dim", "channels", "batch_size", "every", "refreshed", "learning_rate"]
+)
 def test_a_setting_of_the_vae_out_of_range_is_named(field):
     with pytest.raises(MulvError, match=f"image.{field} is 0"):
         ImageConfig(**{field: 0})

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -167,3 +168,25 @@ def test_frames_that_are_cut_short_are_named(tmp_path):
     frame(0).tofile(path)
     with pytest.raises(MulvError, match="damaged"):
         FrameColumn(path, "uint8", (2, *FRAME), "r").take(np.array([0, 1]))
+
+
+def test_vectors_stand_for_the_frames_of_their_rows(replay):
+    """A batch of vectors is the batch of frames with every frame's vector in its place."""
+    number = np.zeros((replay.layout.ring, 1), np.float32)
+    for t in range(20, 60):
+        number[t % replay.layout.ring] = t
+    spec = replace(SPEC, frames=5)
+    plain = replay.sample(SPEC, 2, np.random.default_rng(0))
+    batch = replay.sample(spec, 2, np.random.default_rng(0), number)
+
+    def check(vectors, frames, mask):
+        flat = (vectors.reshape(-1), frames.reshape(-1, *FRAME), mask.reshape(-1))
+        for vector, shown, real in zip(*flat, strict=True):
+            np.testing.assert_array_equal(shown, frame(int(vector)) if real else 0)
+            assert (vector == 0) == (not real)
+
+    for name in ("x_h", "x_hn", "future"):
+        check(getattr(batch, name).obs, getattr(plain, name).obs, getattr(plain, name).mask)
+    assert batch.frames.shape == (2, 5, *FRAME)
+    np.testing.assert_array_equal(batch.frames, plain.x_h.obs[:, :5, -1])
+    assert plain.frames is None

@@ -1,43 +1,42 @@
 """µLV-Rep on frames: an image VAE makes a vector of each, and these vectors are what µLV-Rep observes.
 
+The run keeps the vectors beside its frames (run/embeddings.py), so that an update looks at few frames.
 See docs/algorithms/pixels.md.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
-from mulv.agents.base import AbstractAgent
+from mulv.agents.base import AbstractWindowAgent
 from mulv.agents.mulv.agent import MuLV, MuLVState
 from mulv.agents.mulv.batches import as_networks_see, as_observed
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.vae import ImageVAE, learn_frames
+from mulv.agents.mulv.vae import FRAME_METRICS, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics, PyTree
+from mulv.core.types import Batch, Metrics, PyTree, Window
 from mulv.core.window import WindowMemory
 from mulv.nets.image import FRAME_SHAPE, Frame
-
-Frames = UInt8[Array, "batch time 64 64 3"]
-Embeddings = Float[Array, "batch time obs"]
 
 
 class PixelState(NamedTuple):
     """Everything that is learned."""
 
     vae: Trained
+    seen: Metrics  # of the VAE's last step
     mulv: MuLVState
     updates: Int[Array, ""]
 
 
 @dataclass(frozen=True)
-class PixelMuLV(AbstractAgent):
+class PixelMuLV(AbstractWindowAgent):
     """µLV-Rep whose observations are the embeddings of frames."""
 
     config: MuLVConfig
@@ -63,9 +62,18 @@ class PixelMuLV(AbstractAgent):
 
     @property
     def batch_spec(self) -> BatchSpec:
-        """With the frames of x_{h+n} among those that follow x_h, so that one place has them all."""
-        spec = self.on_vectors.batch_spec
-        return replace(spec, future=max(spec.future, spec.n_step))
+        return replace(self.on_vectors.batch_spec, frames=self.config.image.batch_size)
+
+    @property
+    def embedding_dim(self) -> int:
+        return self.config.image.embedding_dim
+
+    @property
+    def refreshed_per_update(self) -> int:
+        return self.config.image.refreshed
+
+    def embed(self, state: PixelState, o_h: Frame) -> Float[Array, "obs"]:
+        return state.vae.params.embed(o_h)
 
     @property
     def pretraining(self) -> int:
@@ -76,58 +84,54 @@ class PixelMuLV(AbstractAgent):
         vae = ImageVAE(self.config.image, key=vae_key)
         return PixelState(
             vae=start_training(self.config.image.optimiser, vae),
+            seen={name: jnp.zeros(()) for name in FRAME_METRICS},
             mulv=self.on_vectors.init(mulv_key),
             updates=jnp.zeros((), jnp.int32),
         )
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, self.config.window)
-
-    def act(
-        self, state: PixelState, memory: WindowMemory, o_h: Frame, key: PRNGKeyArray, *, deterministic: bool
-    ) -> tuple[Float[Array, "act"], WindowMemory]:
-        now = memory.push_obs(o_h)
-        seen = embed_memory(state.vae.params, now)
-        # The agent on vectors pushes the newest embedding itself; the entry that this pushes out is unused.
-        before = eqx.tree_at(lambda m: m.obs, memory, jnp.roll(seen.obs, 1, axis=0))
-        a_h, _ = self.on_vectors.act(state.mulv, before, seen.obs[-1], key, deterministic=deterministic)
-        return a_h, now.push_action(a_h)
+    def choose(
+        self, state: PixelState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+    ) -> Float[Array, "act"]:
+        x_h = x_h._replace(obs=embed_all(state.vae.params, x_h.obs, x_h.mask))
+        return self.on_vectors.choose(state.mulv, x_h, key, deterministic=deterministic)
 
     def update(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> tuple[PixelState, Metrics]:
-        """A step of the VAE on some of the newest frames o_h, then Algorithm 1 on the embeddings of all.
-
-        No frame is embedded twice, and all by the VAE as it was before its step. While it is pre-trained, it
-        learns alone.
-        """
+        """Algorithm 1 on embeddings, and now and then a step of the VAE, which learns alone at first."""
         vae_key, mulv_key = jax.random.split(key)
-        frames, c = frames_of(batch), self.config
-        newest, others = split_frames(batch.reward.shape[0], frames.shape[1], c.window, c.image.batch_size)
-        flat = frames.reshape(-1, *FRAME_SHAPE)
-        vae, known, metrics = learn_frames(c.image, state.vae, flat[newest], vae_key)
+        pretrains = state.updates < self.pretraining
+
+        def look() -> tuple[Trained, Metrics]:
+            assert batch.frames is not None
+            return learn_frames(
+                self.config.image, state.vae, batch.frames, batch.x_h.obs[: len(batch.frames), -1], vae_key
+            )
+
+        due = pretrains | (state.updates % self.config.image.every == 0)
+        vae, seen = jax.lax.cond(due, look, lambda: (state.vae, state.seen))
 
         def learn() -> tuple[MuLVState, Metrics]:
-            rest = jax.vmap(state.vae.params.embed)(flat[others])
-            joined = jnp.concatenate([known, rest])[np.argsort(np.concatenate([newest, others]))]
-            embedded = self._with_embeddings(batch, joined.reshape(*frames.shape[:2], -1))
-            return self.on_vectors.update(state.mulv, embedded, mulv_key)
+            return self.on_vectors.update(state.mulv, batch, mulv_key)
 
         def wait() -> tuple[MuLVState, Metrics]:
-            nothing: PyTree = jax.eval_shape(learn)[1]
-            return state.mulv, jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), nothing)
+            return state.mulv, zeros_like(jax.eval_shape(learn)[1])
 
-        mulv, more = jax.lax.cond(state.updates < self.pretraining, wait, learn)
-        return PixelState(vae, mulv, state.updates + 1), metrics | more
+        mulv, metrics = jax.lax.cond(pretrains, wait, learn)
+        return PixelState(vae, seen, mulv, state.updates + 1), metrics | seen
 
     def latent(self, state: PixelState, memory: WindowMemory) -> Float[Array, "latent"]:
-        return self.on_vectors.latent(state.mulv, embed_memory(state.vae.params, memory))
+        obs = embed_all(state.vae.params, memory.obs, memory.mask)
+        return self.on_vectors.latent(state.mulv, eqx.tree_at(lambda m: m.obs, memory, obs))
 
     def inspect(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> Metrics:
-        return self.on_vectors.inspect(state.mulv, self._embedded(state, batch), key)
+        return self.on_vectors.inspect(state.mulv, batch, key)
 
     def pictures(self, state: PixelState, batch: Batch) -> UInt8[Array, "batch 4 64 64 3"]:
         """Of each window: o_h, o_h as the VAE draws it, o_{h+1}, and o_{h+1} as z predicts it (of twins, the
         first)."""
-        data = self._embedded(state, batch)
+        embed = jax.vmap(partial(embed_all, state.vae.params))
+        x_h = batch.x_h._replace(obs=embed(batch.x_h.obs, batch.x_h.mask))
+        future = batch.future._replace(obs=embed(batch.future.obs, batch.future.mask))
+        data = batch._replace(x_h=x_h, x_hn=x_h, future=future)
         moments, representation = state.mulv.obs_moments, state.mulv.representation.params
         seen = as_networks_see(self.config, moments, state.mulv.reward_moments, data)
         p = jax.vmap(representation.p)(jax.vmap(representation.encode)(seen.x_h), data.a_h)
@@ -137,47 +141,17 @@ class PixelMuLV(AbstractAgent):
         draw = jax.vmap(state.vae.params.draw)
         return jnp.stack([batch.x_h.obs[:, -1], draw(o_h), batch.future.obs[:, 0], draw(o_h1)], axis=1)
 
-    def _embedded(self, state: PixelState, batch: Batch) -> Batch:
-        frames = frames_of(batch)
-        return self._with_embeddings(batch, jax.vmap(jax.vmap(state.vae.params.embed))(frames))
 
-    def _with_embeddings(self, batch: Batch, embeddings: Embeddings) -> Batch:
-        return with_embeddings(batch, embeddings, self.config.n_step, self.config.future)
+def zeros_like(shapes: PyTree) -> PyTree:
+    """Zeros of these shapes."""
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
-def frames_of(batch: Batch) -> Frames:
-    """Every frame of a batch once, in their order: the window x_h, then what followed.
-
-    The window x_{h+n} is among these where the batch has as many steps after x_h as it sums rewards.
-    """
-    return jnp.concatenate([batch.x_h.obs, batch.future.obs], axis=1)
-
-
-def split_frames(rows: int, times: int, window: int, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions among the flattened frames: o_h of the first windows, which are all real; and the others."""
-    position = np.arange(rows * times).reshape(rows, times)
-    newest = position[:number, window - 1]
-    return newest, np.setdiff1d(position, newest)
-
-
-def with_embeddings(batch: Batch, embeddings: Embeddings, n_step: int, future: int) -> Batch:
-    """The batch with an embedding in place of each of `frames_of`'s, and no more than `future` steps."""
-    window = batch.x_h.mask.shape[1]
-    real = jnp.concatenate([batch.x_h.mask, batch.future.mask], axis=1)
-    embeddings = jnp.where(real[..., None], embeddings, 0.0)
-    taken = jnp.sum(batch.future.mask[:, :n_step], axis=1)  # k: how far on x_{h+k} is
-    later = taken[:, None] + jnp.arange(window)[None]
-    return batch._replace(
-        x_h=batch.x_h._replace(obs=embeddings[:, :window]),
-        x_hn=batch.x_hn._replace(obs=jnp.take_along_axis(embeddings, later[..., None], axis=1)),
-        future=jax.tree.map(lambda leaf: leaf[:, :future], batch.future._replace(obs=embeddings[:, window:])),
-    )
-
-
-def embed_memory(vae: ImageVAE, memory: WindowMemory) -> WindowMemory:
-    """The same window with embeddings for frames; what is not real stays zero."""
-    obs = jnp.where(memory.mask[:, None], jax.vmap(vae.embed)(memory.obs), 0.0)
-    return eqx.tree_at(lambda m: m.obs, memory, obs)
+def embed_all(
+    vae: ImageVAE, frames: UInt8[Array, "time 64 64 3"], mask: Bool[Array, "time"]
+) -> Float[Array, "time obs"]:
+    """Embeddings of frames; of what is not real, zeros."""
+    return jnp.where(mask[:, None], jax.vmap(vae.embed)(frames), 0.0)
 
 
 def mulv_agent(config: MuLVConfig, spec: EnvSpec) -> MuLV | PixelMuLV:

@@ -17,6 +17,7 @@ from mulv.nets.image import Frame, ImageDecoder, ImageEncoder, Picture, denormal
 
 Embedding = Float[Array, "obs"]
 LOG_STD_RANGE = (-5.0, 1.0)
+FRAME_METRICS = ("image/error", "image/kl", "image/staleness")
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,17 @@ class ImageConfig:
     """Frames that the VAE learns from in an update, at most as many as there are windows."""
     pretraining: int = 1000
     """Updates of the VAE alone, once learning starts."""
+    every: int = 4
+    """Updates from one step of the VAE to the next, once it is pre-trained."""
+    refreshed: int = 8
+    """Frames of the replay that are embedded anew per update, on average."""
     learning_rate: float = 1e-3
     """Adam's step size, for the VAE."""
     kl_weight: float = 1.0
     """Weight of the embedding's KL to a unit Gaussian; 1 is the ELBO of pixels of unit variance."""
 
     def __post_init__(self) -> None:
-        for name in ("embedding_dim", "channels", "batch_size"):
+        for name in ("embedding_dim", "channels", "batch_size", "every", "refreshed"):
             if getattr(self, name) < 1:
                 raise MulvError(f"image.{name} is {getattr(self, name)}; it must be at least 1")
         if not self.learning_rate > 0:
@@ -102,9 +107,13 @@ def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
 
 
 def learn_frames(
-    config: ImageConfig, trained: Trained, frames: UInt8[Array, "batch 64 64 3"], key: PRNGKeyArray
-) -> tuple[Trained, Float[Array, "batch obs"], Metrics]:
-    """The VAE one step on; also the frames' embeddings, under the VAE as it was."""
+    config: ImageConfig,
+    trained: Trained,
+    frames: UInt8[Array, "batch 64 64 3"],
+    kept: Float[Array, "batch obs"],
+    key: PRNGKeyArray,
+) -> tuple[Trained, Metrics]:
+    """The VAE one step on; metrics say how far the embeddings that were `kept` are from what it makes now."""
     noise = jax.random.normal(key, (frames.shape[0], config.embedding_dim))
 
     def loss(vae: ImageVAE) -> tuple[Array, FrameTerms]:
@@ -112,10 +121,11 @@ def learn_frames(
         return jnp.mean(terms.error) + config.kl_weight * jnp.mean(jnp.sum(terms.kl, axis=-1)), terms
 
     gradient, terms = eqx.filter_grad(loss, has_aux=True)(trained.params)
-    trained, norm = descend(config.optimiser, trained, gradient)
+    trained, _ = descend(config.optimiser, trained, gradient)
+    changed = jnp.mean(jnp.square(terms.embedding - kept))
     metrics = {
         "image/error": jnp.mean(terms.error),
         "image/kl": jnp.mean(jnp.sum(terms.kl, axis=-1)),
-        "image/grad_norm": norm,
+        "image/staleness": changed / (jnp.mean(jnp.var(terms.embedding, axis=0)) + 1e-8),
     }
-    return trained, terms.embedding, metrics
+    return trained, metrics
