@@ -169,7 +169,7 @@ PRESETS = {
         critic_trains_representation=False,
         initial_temperature=1.0,
         image=ImageConfig(
-            embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, learning_rate=1e-4
+            embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, every=1, learning_rate=1e-4
         ),
     ),
     # Frames on a CPU: most of an update's cost is the frames of its windows.
