@@ -23,6 +23,7 @@ _DMC = """
 """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
+SEEN = ("Pendulum-px", "cartpole-swingup-px", "reacher-easy-px", "metaworld/drawer-close-px")
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
@@ -138,6 +139,19 @@ _ALL = [
         methods={name: Method(name) for name in ("mulv", "drqv2", "dreamer", "mwm")},
         steps=500_000,
         seeds=_seeds(5),
+    ),
+    Suite(
+        "pixels-20k",
+        "frames on a CPU: µLV-Rep with and without a past, and DrQ-v2 with the same windows and updates",
+        tasks=SEEN,
+        methods={
+            "mulv": Method("mulv", preset="pixels"),
+            "mulv/window-1": Method("mulv", {"window": 1}, preset="pixels"),
+            "drqv2": Method("drqv2", {"scale_rewards": True}),
+        },
+        steps=20_000,
+        seeds=_seeds(3),
+        options={"eval_every": 2000},
     ),
     Suite(
         "exploration",

@@ -4,6 +4,8 @@ XLA's own are several times slower on a CPU than their matrix products. One exam
 channel); kernels are (height, width, in, out). Both ways give the same numbers up to rounding.
 """
 
+import functools
+import operator
 from typing import Literal
 
 import equinox as eqx
@@ -28,15 +30,23 @@ def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method 
     """Convolution: output y is Σ_i kernel[i] · x[stride · y + i − padding], zero outside of x."""
     if (method or device_method()) == "plain":
         return _plain(x, kernel, strides=(stride, stride), padding=padding, dilation=(1, 1))
-    padded = jnp.pad(x, ((padding, padding), (padding, padding), (0, 0)))
-    size = kernel.shape[0]
-    height, width = ((n - size) // stride + 1 for n in padded.shape[:2])
-    shifted = [
-        padded[i : i + stride * (height - 1) + 1 : stride, j : j + stride * (width - 1) + 1 : stride]
-        for i in range(size)
-        for j in range(size)
-    ]
-    return _products(shifted, kernel.reshape(-1, kernel.shape[-1]))
+    size, _, channels, made = kernel.shape
+    height, width = ((n + 2 * padding - size) // stride + 1 for n in x.shape[:2])
+
+    def shifted(image: Image, i: int, j: int) -> Image:
+        padded = jnp.pad(image, ((padding, padding), (padding, padding), (0, 0)))
+        rows, columns = (slice(k, k + stride * (n - 1) + 1, stride) for k, n in ((i, height), (j, width)))
+        return padded[rows, columns]
+
+    taps = [(i, j) for i in range(size) for j in range(size)]
+    if (
+        stride == 1 and made < channels
+    ):  # a pixel's products with the kernel are fewer than its neighbours' entries
+        products = jnp.split(x @ kernel.transpose(2, 0, 1, 3).reshape(channels, -1), len(taps), axis=-1)
+        return functools.reduce(
+            operator.add, [shifted(p, i, j) for p, (i, j) in zip(products, taps, strict=True)]
+        )
+    return _products([shifted(x, i, j) for i, j in taps], kernel.reshape(-1, made))
 
 
 def conv_transpose(

@@ -13,7 +13,13 @@ from mulv.nets.conv import Conv, conv, conv_transpose, device_method
 from mulv.nets.image import ImageDecoder, ImageEncoder, denormalise, normalise
 
 # image (height, width, channels), kernel, stride, padding
-CONVS = [((8, 6, 3), 4, 2, 1), ((5, 7, 2), 3, 1, 1), ((8, 7, 1), 3, 2, 0)]
+CONVS = [
+    ((8, 6, 3), 4, 2, 1),
+    ((5, 7, 2), 3, 1, 1),
+    ((8, 7, 1), 3, 2, 0),
+    ((5, 6, 7), 3, 1, 1),
+    ((6, 5, 7), 2, 1, 0),
+]
 TRANSPOSED = [((4, 3, 3), 4, 2, 1), ((3, 4, 2), 5, 3, 1), ((4, 4, 1), 3, 1, 1)]
 CASES = [(conv, *case) for case in CONVS] + [(conv_transpose, *case) for case in TRANSPOSED]
 

@@ -172,8 +172,8 @@ PRESETS = {
             embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, every=1, learning_rate=1e-4
         ),
     ),
-    # Frames on a CPU: most of an update's cost is the frames of its windows.
-    "pixels": MuLVConfig(batch_size=64),
+    # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
+    "pixels": MuLVConfig(batch_size=64, scale_rewards=True),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }
