@@ -23,7 +23,7 @@ _DMC = """
 """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
-SEEN = ("Pendulum-px", "cartpole-swingup-px", "reacher-easy-px", "metaworld/drawer-close-px")
+SEEN = ("Pendulum-px", "cartpole-swingup-px", "metaworld/drawer-close-px")
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.

@@ -39,13 +39,10 @@ def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method 
         return padded[rows, columns]
 
     taps = [(i, j) for i in range(size) for j in range(size)]
-    if (
-        stride == 1 and made < channels
-    ):  # a pixel's products with the kernel are fewer than its neighbours' entries
+    if stride == 1 and made < channels:  # a pixel's products are fewer than its neighbours' entries
         products = jnp.split(x @ kernel.transpose(2, 0, 1, 3).reshape(channels, -1), len(taps), axis=-1)
-        return functools.reduce(
-            operator.add, [shifted(p, i, j) for p, (i, j) in zip(products, taps, strict=True)]
-        )
+        terms = [shifted(product, i, j) for product, (i, j) in zip(products, taps, strict=True)]
+        return functools.reduce(operator.add, terms)
     return _products([shifted(x, i, j) for i, j in taps], kernel.reshape(-1, made))
 
 
