@@ -1,8 +1,8 @@
 """What the deep µLV-Rep earns on POMDPs whose optimal value is known, beside the solver's bounds.
 
-The agent learns with the POMDP's own discount; its value is the mean discounted return from the first decision,
-over episodes of 100, greedily, with a 95 % interval. Prints one JSON object as its last line and writes it to
-results/theory/deep.json.
+The agent learns with the POMDP's own discount; its value is the mean discounted return from the first
+decision, over episodes of 100, greedily, with a 95 % interval. Prints one JSON object as its last line and
+writes it to results/theory/deep.json.
 """
 
 import argparse

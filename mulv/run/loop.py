@@ -20,9 +20,9 @@ from mulv.core.types import Batch, Metrics, PyTree
 from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
+from mulv.run.batches import Batches
 from mulv.run.config import RunConfig
 from mulv.run.counters import Counters, crossed
-from mulv.run.embeddings import Embeddings
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
@@ -44,14 +44,15 @@ class Trainer:
         replay: Replay,
         logger: Logger,
         make: Callable[[], gym.Env],
+        counters: Counters,
     ):
         self.config, self.agent, self.lanes, self.replay, self.logger = config, agent, lanes, replay, logger
-        self.embeddings = Embeddings(agent, replay) if agent.embedding_dim else None
-        self.counters = Counters()
+        self.counters = counters
         self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
         self.memory = compiled.init_memory(agent, lanes.num)
         self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
         self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
+        self.batches = Batches(config, agent, replay, self.counters, self.rngs[Stream.REPLAY])
         self.roll_in = RollIn(lanes.num, config.agent.window, self.rngs[Stream.WARM_UP])
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
         self.evaluate_now = False  # due, but perhaps interrupted
@@ -81,9 +82,11 @@ class Trainer:
             if not self.evaluate_now:
                 before = counters.clock
                 if counters.offline_updates < config.offline_updates:
-                    yield self.recorded()
-                elif self.pretrains:
-                    yield self.pretraining()
+                    number = self.batches.of_data
+                    yield self._at_once(number)
+                    counters.offline_updates += number
+                elif self.batches.pretrains:
+                    yield self._at_once(self.batches.of_pretraining)
                 else:
                     self.send()
                     if config.overlap:  # the device learns while the environments step
@@ -125,7 +128,7 @@ class Trainer:
         if not lanes.episodes_begun.any():
             self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
-        if self.warming_up:
+        if self.batches.warming_up:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
             self.memory = compiled.remember(self.memory, obs, first, actions)
         else:
@@ -164,50 +167,14 @@ class Trainer:
 
     def due(self) -> Iterator[Batch]:
         """The batches of a round of updates, if enough are due for one."""
-        config, counters = self.config, self.counters
-        learned_from = counters.agent_steps - config.learning_starts // config.repeat
-        before = min(counters.updates, max(counters.offline_updates, self.agent.pretraining))
-        due = int(learned_from * config.replay_ratio) - (counters.updates - before)
-        if due >= self._round:
-            yield self._draw(due)
+        if number := self.batches.of_steps:
+            yield self.batches.draw(number, self.state)
 
-    def recorded(self) -> Batch:
-        """The batches of a round of updates on what the replay began with."""
-        number = min(self._round, self.config.offline_updates - self.counters.offline_updates)
-        batches = self._draw(number)
-        self.check_finite()  # of the round before, which ran while these were drawn
-        self.counters.offline_updates += number
-        return batches
-
-    @property
-    def pretrains(self) -> bool:
-        """Whether updates are due that the agent wants on its first data, before it acts."""
-        waiting = self.warming_up or len(self.replay) <= self.lanes.num  # resets alone are no transitions
-        return self.counters.updates < self.agent.pretraining and not waiting
-
-    def pretraining(self) -> Batch:
-        """The batches of a round of those updates."""
-        number = min(self._round, self.agent.pretraining - self.counters.updates)
-        batches = self._draw(number)
+    def _at_once(self, number: int) -> Batch:
+        """The batches of a round of updates that no step comes between."""
+        batches = self.batches.draw(number, self.state)
         self.check_finite()  # of the round before, which ran while these were drawn
         return batches
-
-    @property
-    def warming_up(self) -> bool:
-        """Whether actions are uniform, and nothing is learned yet."""
-        return self.counters.env_steps < self.config.learning_starts
-
-    @property
-    def _round(self) -> int:
-        return max(1, int(self.config.update_every * self.config.replay_ratio))
-
-    def _draw(self, updates: int) -> Batch:
-        return self._sample(updates, self.rngs[Stream.REPLAY])
-
-    def _sample(self, batches: int, rng: np.random.Generator) -> Batch:
-        kept = self.embeddings
-        vectors = None if kept is None else kept.at(self.counters.updates, self.state)
-        return self.replay.sample(self.agent.batch_spec, batches, rng, vectors)
 
     def learn(self, batches: Batch) -> None:
         """A round of updates, in one call that is not waited for."""
@@ -253,7 +220,7 @@ class Trainer:
             return {}
         config, step = self.config, self.counters.clock
         rng = seeding.generator(config.seed, Stream.INSPECT, step)
-        batch = jax.tree.map(lambda leaf: leaf[0], self._sample(1, rng))
+        batch = jax.tree.map(lambda leaf: leaf[0], self.batches.draw(1, self.state, rng))
         key = jax.random.fold_in(seeding.key(config.seed, Stream.INSPECT), step)
         return self.metrics | compiled.inspect(self.agent, self.state, batch, key)
 

@@ -124,8 +124,7 @@ class OpenRun:
         }
         clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
         checkpoint.save(self._directory.checkpoints, clock, trainer.tree, meta, keep=keep)
-        if trainer.embeddings is not None:
-            trainer.embeddings.forget()  # as a run that goes on from here has
+        trainer.batches.forget()
 
     def finish(self, vmap_seeds: int = 1) -> Outcome:
         """The run as one result line, once all else that it writes is written.
@@ -198,7 +197,7 @@ def _begin(
             say(f"           {data.dataset.note}")
         data.put_into(replay, directory)
     directory.write_config(config)
-    return Trainer(config, agent, lanes, replay, Logger(directory.path), make)
+    return Trainer(config, agent, lanes, replay, Logger(directory.path), make, Counters())
 
 
 def _take_up(
@@ -213,8 +212,8 @@ def _take_up(
     replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
     replay = replay.enlarged(replay_layout(config, lanes, data_rows(directory, lanes.num)))
     logger = Logger(directory.path, meta["offsets"], counters.clock)
-    trainer = Trainer(config, agent, lanes, replay, logger, make)
-    trainer.state, trainer.counters = compiled.pack(state), counters
+    trainer = Trainer(config, agent, lanes, replay, logger, make, counters)
+    trainer.state = compiled.pack(state)
     trainer.recent.extend((ret, length) for ret, length in meta["recent"])
     trainer.evaluate_now = meta["evaluate_now"]
     for name, rng_state in meta["rngs"].items():

@@ -1,0 +1,72 @@
+"""Which updates are due, and the batches that they learn from."""
+
+import numpy as np
+
+from mulv.agents.base import AbstractAgent
+from mulv.core.types import Batch
+from mulv.data import Replay
+from mulv.run import compiled
+from mulv.run.config import RunConfig
+from mulv.run.counters import Counters
+from mulv.run.embeddings import Embeddings
+
+
+class Batches:
+    """Rounds of batches from a replay. `counters` say how far the run is, which others count."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        agent: AbstractAgent,
+        replay: Replay,
+        counters: Counters,
+        rng: np.random.Generator,
+    ):
+        self._config, self._agent, self._replay = config, agent, replay
+        self._counters, self._rng = counters, rng
+        self._embeddings = Embeddings(agent, replay) if agent.embedding_dim else None
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether actions are uniform, and nothing is learned yet."""
+        return self._counters.env_steps < self._config.learning_starts
+
+    @property
+    def pretrains(self) -> bool:
+        """Whether updates are due that the agent wants on its first data, before it acts."""
+        waiting = self.warming_up or len(self._replay) <= self._replay.layout.lanes  # resets alone
+        return self._counters.updates < self._agent.pretraining and not waiting
+
+    @property
+    def of_steps(self) -> int:
+        """How many updates are due by the steps that were taken; none until they fill a round."""
+        config, counters = self._config, self._counters
+        learned_from = counters.agent_steps - config.learning_starts // config.repeat
+        before = min(counters.updates, max(counters.offline_updates, self._agent.pretraining))
+        due = int(learned_from * config.replay_ratio) - (counters.updates - before)
+        return due if due >= self._round else 0
+
+    @property
+    def of_data(self) -> int:
+        """How many updates are next, of those on what the replay began with."""
+        return min(self._round, self._config.offline_updates - self._counters.offline_updates)
+
+    @property
+    def of_pretraining(self) -> int:
+        """How many updates are next, of those that the agent wants on its first data."""
+        return min(self._round, self._agent.pretraining - self._counters.updates)
+
+    @property
+    def _round(self) -> int:
+        return max(1, int(self._config.update_every * self._config.replay_ratio))
+
+    def draw(self, updates: int, state: compiled.Packed, rng: np.random.Generator | None = None) -> Batch:
+        """Batches for so many updates; with an `rng` of its own, the run goes on as if there were none."""
+        kept = self._embeddings
+        vectors = None if kept is None else kept.at(self._counters.updates, state)
+        return self._replay.sample(self._agent.batch_spec, updates, rng or self._rng, vectors)
+
+    def forget(self) -> None:
+        """Keep nothing that a run does not have which goes on from a checkpoint of this moment."""
+        if self._embeddings is not None:
+            self._embeddings.forget()
