@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, AgentConfig, reward_scale
+from mulv.agents.base import AbstractWindowAgent, reward_scale
+from mulv.agents.noise import NoisyConfig, clipped_noise, noise_std, perturb
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import RunningMoments
@@ -29,7 +30,7 @@ Actions = Float[Array, "batch act"]
 
 
 @dataclass(frozen=True)
-class DrQV2Config(AgentConfig):
+class DrQV2Config(NoisyConfig):
     """Hyperparameters of DrQ-v2."""
 
     window: int = 3
@@ -54,14 +55,6 @@ class DrQV2Config(AgentConfig):
     """How many of the four convolutions halve the size; published: the first alone."""
     pad: int = 4
     """Pixels by which frames are shifted at most, in updates; 0 is not at all."""
-    noise_initial: float = 1.0
-    """Deviation σ of the exploration noise at first."""
-    noise_final: float = 0.1
-    """σ at the end; it falls on a line."""
-    noise_steps: int = 10_000
-    """Decisions until then, counted in rows of the replay."""
-    noise_clip: float = 0.3
-    """Bound of the noise within updates; there is none on exploration."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,32 +62,17 @@ class DrQV2Config(AgentConfig):
             raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
         if self.normalise_observations or self.encode_changes:
             raise MulvError("normalise_observations and encode_changes are for vectors; leave them off here")
-        for name, least in (("feature_dim", 1), ("channels", 1), ("pad", 0), ("noise_steps", 1)):
+        for name, least in (("feature_dim", 1), ("channels", 1), ("pad", 0)):
             if getattr(self, name) < least:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if not 0 <= self.halvings <= LAYERS:
             raise MulvError(f"halvings is {self.halvings}; it must lie between 0 and {LAYERS}")
-        for name in ("noise_initial", "noise_final", "noise_clip"):
-            if not getattr(self, name) >= 0:
-                raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
 
 
 PRESETS = {
     "default": DrQV2Config(),
     "paper": DrQV2Config(batch_size=256, trunk=TrunkConfig("mlp", 1024, 2), halvings=1, noise_steps=500_000),
 }
-
-
-def noise_std(config: DrQV2Config, decisions: Float[Array, ""]) -> Float[Array, ""]:
-    """σ after so many decisions."""
-    progress = jnp.clip(decisions / config.noise_steps, 0.0, 1.0)
-    return (1 - progress) * config.noise_initial + progress * config.noise_final
-
-
-def perturb(mean: Float[Array, "*any"], noise: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """mean + noise, cut off at the action box; its gradient is the mean's, beyond the edge too."""
-    inside = jnp.clip(mean + noise, -1.0, 1.0)
-    return jax.lax.stop_gradient(inside) + (mean - jax.lax.stop_gradient(mean))
 
 
 def actor_loss(actor: DeterministicActor, critic: DoubleQ, e_h: Encodings, noise: Actions) -> Array:
@@ -170,8 +148,7 @@ class DrQV2(AbstractWindowAgent):
         data_size = batch.data_size[0]
         std = noise_std(c, data_size)
         target_noise, actor_noise = (
-            jnp.clip(std * jax.random.normal(k, batch.a_h.shape), -c.noise_clip, c.noise_clip)
-            for k in (target_key, actor_key)
+            clipped_noise(c, std, batch.a_h.shape, k) for k in (target_key, actor_key)
         )
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)

@@ -49,9 +49,10 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     """Like a replay's: some windows begin early, some futures end early, some episodes terminate."""
     rng, env, spec = np.random.default_rng(seed), agent.spec, agent.batch_spec
     lead = (batches, spec.batch_size)
+    shown = EnvSpec((agent.embedding_dim,), env.act_dim) if agent.embedding_dim else env
 
     def seen(mask: np.ndarray) -> np.ndarray:
-        obs = observations(env, rng, *mask.shape)
+        obs = observations(shown, rng, *mask.shape)
         obs[~mask] = 0
         return obs
 
@@ -71,7 +72,8 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     future = Future(actions * mask[..., None], reward * mask, seen(mask), mask)
     discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
     size = np.full(lead, 1000, np.float32)
-    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size)
+    frames = observations(env, rng, batches, spec.frames) if spec.frames else None
+    return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size, frames)
 
 
 def initial(agent: AbstractAgent, key: PRNGKeyArray) -> PyTree:

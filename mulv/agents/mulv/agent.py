@@ -16,10 +16,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mulv.agents.base import AbstractWindowAgent, as_seen
 from mulv.agents.mulv.batches import as_networks_see, part
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.ddpg import NoisyPolicy
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.optimism import Bonus, Optimism
 from mulv.agents.mulv.planning import Added, Critic, Model, solve_heads
-from mulv.agents.mulv.policy import Values, policy_for
+from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, Values
 from mulv.agents.mulv.representation import (
     Explanation,
     Representation,
@@ -69,7 +70,10 @@ class MuLV(AbstractWindowAgent):
 
     @property
     def policy(self) -> Any:
-        return policy_for(self.config, self.spec)
+        if self.spec.discrete:
+            return DiscretePolicy(self.config, self.spec)
+        kind = {"sac": ContinuousPolicy, "ddpg": NoisyPolicy}[self.config.planner]
+        return kind(self.config, self.spec)
 
     @property
     def bonus(self) -> Bonus:
@@ -129,16 +133,14 @@ class MuLV(AbstractWindowAgent):
         actor, entropy, policy_metrics = self.policy.improve(
             state.actor, self.optimiser, q, u, temperature, policy_key
         )
-        # d/d(log α) of log α · (entropy − its target): α rises while the policy is too certain.
-        surplus = entropy - self.policy.target_entropy
-        log_temperature, _ = descend(self.optimiser, state.log_temperature, surplus)
         state = state._replace(
             actor=actor,
-            log_temperature=log_temperature,
+            log_temperature=self.policy.tempered(
+                state.log_temperature, self.optimiser, entropy, data.data_size[0]
+            ),
             target_representation=polyak(state.target_representation, state.representation.params, c.tau),
             target_critic=polyak(state.target_critic, state.critic.params, c.tau),
         )
-        policy_metrics |= {"train/ent_coef": temperature, "train/entropy": entropy}
         return state, metrics | policy_metrics | {"train/target_mean": jnp.mean(targets)}
 
     def _backup(

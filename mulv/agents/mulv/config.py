@@ -3,15 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mulv.agents.base import AgentConfig
 from mulv.agents.mulv.vae import ImageConfig
+from mulv.agents.noise import NoisyConfig
 from mulv.core.errors import MulvError
 from mulv.core.features import Family
 from mulv.nets.trunk import TrunkConfig
 
 
 @dataclass(frozen=True)
-class MuLVConfig(AgentConfig):
+class MuLVConfig(NoisyConfig):
     """Hyperparameters of µLV-Rep."""
 
     window: int = 3
@@ -72,6 +72,8 @@ class MuLVConfig(AgentConfig):
     ridge: float = 1e-3
     """λ of the ridge solve, relative to the batch's mean of ‖φ‖²."""
 
+    planner: Literal["sac", "ddpg"] = "sac"
+    """Where actions are continuous: an actor with entropy, or one with noise (`noise_initial` and so on)."""
     initial_temperature: float = 0.1
     """Entropy weight α at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0

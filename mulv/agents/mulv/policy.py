@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -80,7 +80,18 @@ class ContinuousPolicy:
 
         (loss, entropy), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(trained.params)
         trained, norm = descend(optimiser, trained, gradient)
-        return trained, entropy, {"train/actor_loss": loss, "train/actor_grad_norm": norm}
+        metrics = {"train/actor_loss": loss, "train/actor_grad_norm": norm}
+        return trained, entropy, metrics | entropy_metrics(temperature, entropy)
+
+    def tempered(
+        self,
+        log_temperature: Trained,
+        optimiser: optax.GradientTransformation,
+        entropy: Float[Array, ""],
+        data_size: Float[Array, ""],
+    ) -> Trained:
+        """α one step on."""
+        return tempered(log_temperature, optimiser, entropy - self.target_entropy)
 
     def _noise(self, u: Codes, key: PRNGKeyArray) -> Float[Array, "batch act"]:
         return jax.random.normal(key, (u.shape[0], self.spec.act_dim))
@@ -138,7 +149,18 @@ class DiscretePolicy:
         _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
             self._lower_q(q, u.shape[0])
         )
-        return trained, -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1)), {}
+        entropy = -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1))
+        return trained, entropy, entropy_metrics(temperature, entropy)
+
+    def tempered(
+        self,
+        log_temperature: Trained,
+        optimiser: optax.GradientTransformation,
+        entropy: Float[Array, ""],
+        data_size: Float[Array, ""],
+    ) -> Trained:
+        """α one step on."""
+        return tempered(log_temperature, optimiser, entropy - self.target_entropy)
 
     def _lower_q(self, q: Values, batch: int) -> Float[Array, "batch act"]:
         """The lower of the heads' values, of every action."""
@@ -150,9 +172,17 @@ class DiscretePolicy:
         return jax.vmap(of, out_axes=1)(jnp.eye(actions))
 
 
-def policy_for(config: MuLVConfig, spec: EnvSpec) -> Any:
-    """The kind of policy that the actions ask for."""
-    return DiscretePolicy(config, spec) if spec.discrete else ContinuousPolicy(config, spec)
+def tempered(
+    log_temperature: Trained, optimiser: optax.GradientTransformation, surplus: Float[Array, ""]
+) -> Trained:
+    """α one step on, where entropy is so much more than it should be: it rises while that is negative."""
+    # d/d(log α) of log α · (entropy − its target)
+    return descend(optimiser, log_temperature, surplus)[0]
+
+
+def entropy_metrics(temperature: Temperature, entropy: Float[Array, ""]) -> Metrics:
+    """What is logged of a policy with entropy."""
+    return {"train/ent_coef": temperature, "train/entropy": entropy}
 
 
 def maximise(
