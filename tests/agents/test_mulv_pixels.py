@@ -216,6 +216,6 @@ def test_a_setting_of_the_vae_out_of_range_is_named(field):
 
 
 def test_what_a_task_shows_decides_which_agent_learns_it():
-    for name in ("default", "paper"):
+    for name in ("default", "paper", "paper-code"):
         assert isinstance(algorithm("mulv").agent(PRESETS[name], SPEC), PixelMuLV)
         assert isinstance(algorithm("mulv").agent(PRESETS[name], EnvSpec((3,), 1)), MuLV)

@@ -1,6 +1,6 @@
 """Hyperparameters of µLV-Rep, and their named values."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mulv.agents.mulv.vae import ImageConfig
@@ -149,30 +149,41 @@ class MuLVConfig(NoisyConfig):
             )
 
 
+# The text: its table's sizes and rates, the ELBO as it is, quadrature by samples, the critic apart.
+PAPER = MuLVConfig(
+    trunk=TrunkConfig("mlp", 1024, 2),
+    learning_rate=1e-4,
+    tau=0.01,
+    latent_dim=100,
+    twin_latents=False,
+    features=512,
+    spread="diagonal",
+    future=1,
+    normalise_latent=False,
+    predict_changes=False,
+    elbo_weight=1.0,
+    posterior="learned",
+    kl_weight=1.0,
+    critic="monte_carlo",
+    train_frequencies=False,
+    critic_trains_representation=False,
+    initial_temperature=1.0,
+    image=ImageConfig(
+        embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, every=1, learning_rate=1e-4
+    ),
+)
+
 PRESETS = {
     "default": MuLVConfig(),
-    # The text: its table's sizes and rates, the ELBO as it is, quadrature by samples, the critic apart.
-    "paper": MuLVConfig(
-        trunk=TrunkConfig("mlp", 1024, 2),
-        learning_rate=1e-4,
-        tau=0.01,
-        latent_dim=100,
-        twin_latents=False,
-        features=512,
-        spread="diagonal",
-        future=1,
-        normalise_latent=False,
-        predict_changes=False,
-        elbo_weight=1.0,
-        posterior="learned",
-        kl_weight=1.0,
-        critic="monte_carlo",
-        train_frequencies=False,
-        critic_trains_representation=False,
-        initial_temperature=1.0,
-        image=ImageConfig(
-            embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, every=1, learning_rate=1e-4
-        ),
+    "paper": PAPER,
+    # The public code for frames: DDPG, and critics with layers of their own on samples of z; no pre-training.
+    "paper-code": replace(
+        PAPER,
+        critic="deep",
+        planner="ddpg",
+        noise_steps=250_000,
+        critic_trains_representation=True,
+        image=replace(PAPER.image, pretraining=0),
     ),
     # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
     "pixels": MuLVConfig(batch_size=64, scale_rewards=True),
