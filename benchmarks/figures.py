@@ -36,6 +36,8 @@ def main() -> None:
     title = "Pendulum-P: its speed is hidden, a window of four observations shows it"
     print(compare(lines("pendulum-memory"), title, images / "pendulum-memory.png"))
     print(compare(lines("first-steps"), "HalfCheetah-P from positions alone", images / "first-steps.png"))
+    cheetah = [line for line in lines("masked-control") if line["task"] == "HalfCheetah-P"]
+    print(compare(cheetah, "HalfCheetah-P: positions alone, 200K steps", images / "half-cheetah.png"))
     lock = [line for line in lines("exploration") if line["task"] == "Lock-10-10"]
     print(compare(lock, "A lock of 10 decisions among 10 actions", images / "lock.png"))
     print(figure(ROOT / "results" / "theory", images / "theory-regret.png"))
