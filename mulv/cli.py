@@ -167,6 +167,8 @@ def _eval(arguments: list[str]) -> int:
     for number, (ret, length) in enumerate(zip(evaluation.returns, evaluation.lengths, strict=True), 1):
         print(f"episode {number:3d}  return {ret:10.1f}  length {length:5d}")
     print(f"mean {np.mean(evaluation.returns):.1f} ± {np.std(evaluation.returns):.1f}")
+    if evaluation.successes is not None:
+        print(f"success in {sum(evaluation.successes)} of {len(evaluation.successes)} episodes")
     if options.video is not None:
         print(f"film {options.video}")
     return 0

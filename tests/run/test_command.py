@@ -9,7 +9,9 @@ import psutil
 import pytest
 
 from mulv import cli
+from mulv.api import Learner
 from mulv.envs import TASKS
+from mulv.run.evaluation import Evaluation
 from tests.run.support import TINY_FLAGS, fill, finish, kill, start, wait_for
 
 LONG = ["--total-steps", "1000000", *TINY_FLAGS]
@@ -36,6 +38,7 @@ def test_training_ends_with_the_evaluation_the_directory_and_the_curve(
 def test_eval_prints_every_episode_and_is_repeatable(
     finished: tuple[subprocess.CompletedProcess[str], Path],
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def said(*more: str) -> str:
         with pytest.raises(SystemExit) as exit_:
@@ -48,6 +51,10 @@ def test_eval_prints_every_episode_and_is_repeatable(
     assert first.splitlines()[-1].startswith("mean ")
     assert said() == first
     assert said("--seed", "1") != first
+
+    successes = Evaluation([1.0, 2.0], [3, 4], [True, False])
+    monkeypatch.setattr(Learner, "evaluate", lambda *_, **__: successes)
+    assert said().splitlines()[-1] == "success in 1 of 2 episodes"
 
 
 @pytest.mark.parametrize(("signum", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
