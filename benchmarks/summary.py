@@ -58,12 +58,13 @@ def comparison(suite: str, ours: str, baseline: str) -> None:
     print(f"\nIQM of scores: {iqm:.2f} [{low:.2f}, {high:.2f}]")
 
 
-def solving(suite: str, solved: float, decimals: int = 0) -> None:
-    """Of each task and method: final returns, and the steps after which every evaluation was `solved`."""
+def solving(suite: str, solved: float, tasks: str, decimals: int = 0) -> None:
+    """Of such tasks and each method: final returns, and steps after which every evaluation was `solved`."""
     print(f"\n| {suite} | method | final returns | solved for good after steps |\n|---|---|---|---|")
     found: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for line in sorted(lines(suite), key=lambda line: line["seed"]):
-        found[line["task"], line["method"]].append(line)
+        if line["task"].startswith(tasks):
+            found[line["task"], line["method"]].append(line)
     for (task, method), runs in sorted(found.items()):
         returns = ", ".join(f"{run['final_mean']:.{decimals}f}" for run in runs)
         steps = ", ".join(_for_good(run, solved) for run in runs)
@@ -90,8 +91,8 @@ def ablations(suite: str) -> None:
 def main() -> None:
     comparison("positions-30k", "mulv", "sac")
     ablations("ablations-20k")
-    solving("exploration", solved=1.0, decimals=2)
-    solving("pixels-20k", solved=-250)
+    solving("exploration", solved=1.0, tasks="Lock", decimals=2)
+    solving("pixels-20k", solved=-250, tasks="Pendulum-px")
 
 
 if __name__ == "__main__":

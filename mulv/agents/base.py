@@ -105,9 +105,9 @@ class AbstractAgent(ABC):
         """Of these vectors, how many are made anew per update, on average."""
         return 0
 
-    def embed(self, state: PyTree, o_h: Array) -> Float[Array, "obs"]:
+    def embed(self, state: PyTree, o_h: Array) -> Float[Array, "obs"] | None:
         """The vector that stands for an observation, where one does."""
-        raise NotImplementedError
+        return None
 
     def pictures(self, state: PyTree, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"] | None:
         """What was seen and what the agent makes of it, side by side, where it sees frames."""

@@ -102,7 +102,7 @@ def latents(
 @partial(jax.jit, static_argnums=0)
 def embed(
     agent: AbstractAgent, packed: Packed, frames: UInt8[Array, "batch 64 64 3"]
-) -> Float[Array, "batch obs"]:
+) -> Float[Array, "batch obs"] | None:
     """The vectors that stand for frames."""
     state = unpack(agent, packed)
     return jax.vmap(lambda frame: agent.embed(state, frame))(frames)

@@ -1,6 +1,6 @@
 """DDPG on Q(x, ·): an actor without entropy, explored by noise that falls; the planner of the pixel code."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import equinox as eqx
 import jax
@@ -8,47 +8,38 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.policy import Codes, Temperature, Values
+from mulv.agents.mulv.policy import Codes, ContinuousPolicy, Temperature, Values
 from mulv.agents.noise import clipped_noise, noise_std, perturb
 from mulv.core.learner import Trained, descend
-from mulv.core.spec import EnvSpec
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor
 
 
 @dataclass(frozen=True)
-class NoisyPolicy:
+class NoisyPolicy(ContinuousPolicy):
     """a = tanh of the actor's mean, plus noise of deviation σ, which stands where others have a temperature.
 
     Targets and actor see clipped noise: Q is asked for around an action, and not at its sharpest.
     """
-
-    config: MuLVConfig
-    spec: EnvSpec
-
-    def init(self, key: PRNGKeyArray) -> Actor:
-        trunk = self.config.trunk
-        return Actor(trunk.width, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
     def act(
         self,
         actor: Actor,
         q: Values,
         u: Float[Array, "width"],
-        std: Temperature,
+        temperature: Temperature,
         key: PRNGKeyArray,
         deterministic: bool,
     ) -> Float[Array, "act"]:
         """The action at one window."""
         mean = actor(u).mode()
-        return mean if deterministic else perturb(mean, std * jax.random.normal(key, mean.shape))
+        return mean if deterministic else perturb(mean, temperature * jax.random.normal(key, mean.shape))
 
     def value(
-        self, actor: Actor, q: Values, u: Codes, std: Temperature, key: PRNGKeyArray
+        self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy."""
-        return jnp.min(q(self._near(actor, u, std, key)), axis=-1)
+        return jnp.min(q(self._near(actor, u, temperature, key)), axis=-1)
 
     def improve(
         self,
@@ -56,28 +47,28 @@ class NoisyPolicy:
         optimiser: optax.GradientTransformation,
         q: Values,
         u: Codes,
-        std: Temperature,
+        temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
         """The actor one step on, and its entropy, which has none."""
 
         def actor_loss(actor: Actor) -> Array:
-            return -jnp.mean(jnp.min(q(self._near(actor, u, std, key)), axis=-1))
+            return -jnp.mean(jnp.min(q(self._near(actor, u, temperature, key)), axis=-1))
 
         loss, gradient = eqx.filter_value_and_grad(actor_loss)(trained.params)
         trained, norm = descend(optimiser, trained, gradient)
-        metrics = {"train/actor_loss": loss, "train/actor_grad_norm": norm, "train/noise_std": std}
+        metrics = {"train/actor_loss": loss, "train/actor_grad_norm": norm, "train/noise_std": temperature}
         return trained, jnp.zeros(()), metrics
 
     def tempered(
         self,
-        log_std: Trained,
+        log_temperature: Trained,
         optimiser: optax.GradientTransformation,
         entropy: Float[Array, ""],
         data_size: Float[Array, ""],
     ) -> Trained:
         """σ as it is after so much data."""
-        return log_std._replace(params=jnp.log(jnp.maximum(noise_std(self.config, data_size), 1e-6)))
+        return log_temperature._replace(params=jnp.log(jnp.maximum(noise_std(self.config, data_size), 1e-6)))
 
     def _near(self, actor: Actor, u: Codes, std: Temperature, key: PRNGKeyArray) -> Float[Array, "batch act"]:
         mean = jax.vmap(lambda u: actor(u).mode())(u)

@@ -1,6 +1,7 @@
 """How actions are chosen by Q(x, ·): a learned actor where they are continuous, else the maximum itself."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -23,14 +24,35 @@ Temperature = Float[Array, ""]
 
 
 @dataclass(frozen=True)
-class ContinuousPolicy:
+class AbstractEntropyPolicy(ABC):
+    """A policy whose entropy is weighed by a temperature α, which is tuned."""
+
+    config: MuLVConfig
+    spec: EnvSpec
+
+    @property
+    @abstractmethod
+    def target_entropy(self) -> float:
+        """What α is tuned to."""
+
+    def tempered(
+        self,
+        log_temperature: Trained,
+        optimiser: optax.GradientTransformation,
+        entropy: Float[Array, ""],
+        data_size: Float[Array, ""],
+    ) -> Trained:
+        """α one step on: it rises while the policy is too certain."""
+        # d/d(log α) of log α · (entropy − its target)
+        return descend(optimiser, log_temperature, entropy - self.target_entropy)[0]
+
+
+@dataclass(frozen=True)
+class ContinuousPolicy(AbstractEntropyPolicy):
     """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
 
     It reads the window's code u under the moving average of the encoder, which changes slowly.
     """
-
-    config: MuLVConfig
-    spec: EnvSpec
 
     def init(self, key: PRNGKeyArray) -> Actor:
         trunk = self.config.trunk
@@ -83,26 +105,13 @@ class ContinuousPolicy:
         metrics = {"train/actor_loss": loss, "train/actor_grad_norm": norm}
         return trained, entropy, metrics | entropy_metrics(temperature, entropy)
 
-    def tempered(
-        self,
-        log_temperature: Trained,
-        optimiser: optax.GradientTransformation,
-        entropy: Float[Array, ""],
-        data_size: Float[Array, ""],
-    ) -> Trained:
-        """α one step on."""
-        return tempered(log_temperature, optimiser, entropy - self.target_entropy)
-
     def _noise(self, u: Codes, key: PRNGKeyArray) -> Float[Array, "batch act"]:
         return jax.random.normal(key, (u.shape[0], self.spec.act_dim))
 
 
 @dataclass(frozen=True)
-class DiscretePolicy:
+class DiscretePolicy(AbstractEntropyPolicy):
     """No actor: Q of every action is known, so the maximum, hard or soft, is exact."""
-
-    config: MuLVConfig
-    spec: EnvSpec
 
     def init(self, key: PRNGKeyArray) -> tuple[()]:
         return ()
@@ -152,16 +161,6 @@ class DiscretePolicy:
         entropy = -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1))
         return trained, entropy, entropy_metrics(temperature, entropy)
 
-    def tempered(
-        self,
-        log_temperature: Trained,
-        optimiser: optax.GradientTransformation,
-        entropy: Float[Array, ""],
-        data_size: Float[Array, ""],
-    ) -> Trained:
-        """α one step on."""
-        return tempered(log_temperature, optimiser, entropy - self.target_entropy)
-
     def _lower_q(self, q: Values, batch: int) -> Float[Array, "batch act"]:
         """The lower of the heads' values, of every action."""
         actions = self.spec.act_dim
@@ -170,14 +169,6 @@ class DiscretePolicy:
             return jnp.min(q(jnp.broadcast_to(action, (batch, actions))), axis=-1)
 
         return jax.vmap(of, out_axes=1)(jnp.eye(actions))
-
-
-def tempered(
-    log_temperature: Trained, optimiser: optax.GradientTransformation, surplus: Float[Array, ""]
-) -> Trained:
-    """α one step on, where entropy is so much more than it should be: it rises while that is negative."""
-    # d/d(log α) of log α · (entropy − its target)
-    return descend(optimiser, log_temperature, surplus)[0]
 
 
 def entropy_metrics(temperature: Temperature, entropy: Float[Array, ""]) -> Metrics:
