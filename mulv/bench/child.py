@@ -48,6 +48,9 @@ class Reporter:
             self._next = time.monotonic() + REPORT_SECONDS
             self._send(**{"steps": env_steps, "from": self._start, "return": last_return})
 
+    def pretrained(self, updates: int, total: int) -> None:
+        """Nothing to tell: the sweep counts steps."""
+
     def evaluated(self, evaluation: "Evaluation") -> None:
         """Nothing to tell: evaluations come with the result."""
 

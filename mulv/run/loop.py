@@ -87,6 +87,7 @@ class Trainer:
                     counters.offline_updates += number
                 elif self.batches.pretrains:
                     yield self._at_once(self.batches.of_pretraining)
+                    progress.pretrained(counters.updates, self.agent.pretraining)
                 else:
                     self.send()
                     if config.overlap:  # the device learns while the environments step

@@ -1,6 +1,7 @@
 """What a person watching a run sees."""
 
 import sys
+import time
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +15,9 @@ class Watcher(Protocol):
 
     def step(self, env_steps: int, last_return: float | None) -> None:
         """The run has come to `env_steps`."""
+
+    def pretrained(self, updates: int, total: int) -> None:
+        """So many of the updates are done that no step comes between."""
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """An evaluation is done."""
@@ -40,6 +44,7 @@ class Progress:
             "[{elapsed}<{remaining}, {rate_fmt}{postfix}]",
         )
         self._shown: dict[str, str] = {}
+        self._told = -float("inf")  # when pretraining was last shown
 
     def step(self, env_steps: int, last_return: float | None) -> None:
         """The run has come to `env_steps`."""
@@ -49,6 +54,18 @@ class Progress:
             return
         self._bar.set_postfix(self._shown, refresh=False)
         self._bar.update(env_steps - self._bar.n)
+
+    def pretrained(self, updates: int, total: int) -> None:
+        """The bar stands for a while: what it waits for."""
+        self._shown["pretraining"] = f"{updates}/{total}"
+        if updates >= total:
+            del self._shown["pretraining"]
+        if self._bar.disable:
+            return
+        now = time.monotonic()
+        due = now - self._told >= self._bar.mininterval  # tqdm asks only as its steps go on
+        self._bar.set_postfix(self._shown, refresh=due)
+        self._told = now if due else self._told
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """An evaluation is done."""
