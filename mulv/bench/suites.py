@@ -29,25 +29,23 @@ SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
 EXPLORING: Options = {"bonus_scale": 2.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
 LOCKS = ("Lock-10-10", "Lock-20-10")
-# Small networks for a small task. Backups of one step: in longer ones the data's own wrong digits count.
-# Targets that follow fast: what a new digit promises soon reaches the first one. Σ is as new as the data.
-LOCK_OPTIONS: Options = {
+# Small networks for small tasks, and Σ as new as the data.
+SMALL_OPTIONS: Options = {
     "trunk.width": 64,
     "trunk.depth": 1,
     "latent_dim": 32,
     "features": 128,
     "batch_size": 64,
     "learning_rate": 1e-3,
-    "n_step": 1,
-    "future": 1,
-    "tau": 0.1,
     "bonus_form": "squared",
     "bonus_rebuild": 8,
     "bonus_rows": 64,
     "bonus_directions": 256,
-    "learning_starts": 200,
     "update_every": 10,
 }
+# Backups of one step: in longer ones the data's own wrong digits count. Targets that follow fast: what a new
+# digit promises soon reaches the first one.
+LOCK_OPTIONS: Options = SMALL_OPTIONS | {"n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
@@ -158,9 +156,13 @@ _ALL = [
         "sparse rewards, with the ellipsoid's bonus and without",
         tasks=(*LOCKS, "MountainCarContinuous-P", *SPARSE),
         methods={"mulv": Method("mulv", EXPLORING), "mulv/no-bonus": MULV},
-        steps=100_000,
-        steps_of={"Lock-10-10": 10_000, "Lock-20-10": 50_000},
-        options_of=dict.fromkeys(LOCKS, LOCK_OPTIONS),
+        steps=30_000,
+        steps_of={"Lock-10-10": 10_000, "Lock-20-10": 50_000, "MountainCarContinuous-P": 10_000},
+        options_of={
+            **dict.fromkeys(LOCKS, LOCK_OPTIONS),
+            "MountainCarContinuous-P": SMALL_OPTIONS | {"learning_starts": 1000, "eval_every": 1000},
+            **dict.fromkeys(SPARSE, SMALL_OPTIONS | {"learning_starts": 1000}),
+        },
         seeds=_seeds(4),
     ),
     Suite(
