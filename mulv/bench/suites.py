@@ -50,6 +50,7 @@ LOCK_OPTIONS: Options = SMALL_OPTIONS | {"n_step": 1, "future": 1, "tau": 0.1, "
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
     "mulv/no-elbo": {"elbo_weight": 0.0},
+    "mulv/elbo-1": {"elbo_weight": 1.0},
     "mulv/posterior-learned": {"posterior": "learned"},
     "mulv/observations": {"predict_changes": False},
     "mulv/diagonal": {"spread": "diagonal"},
