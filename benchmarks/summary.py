@@ -92,6 +92,7 @@ def main() -> None:
     comparison("positions-30k", "mulv", "sac")
     ablations("ablations-20k")
     solving("exploration", solved=1.0, tasks="Lock", decimals=2)
+    solving("exploration", solved=90, tasks="MountainCar")
     solving("pixels-20k", solved=-250, tasks="Pendulum-px")
 
 
