@@ -52,7 +52,7 @@ class Problem:
 
 PROBLEMS = {
     "tiger": Problem("mulv/Tiger-v0", 100_000, {"window": 6}),
-    "rocksample-4-4": Problem("mulv/RockSample-4-4-v0", 100_000, {"window": 16}),
+    "rocksample-4-4": Problem("mulv/RockSample-4-4-v0", 50_000, {"window": 16}),
 }
 
 
