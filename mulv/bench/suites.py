@@ -35,6 +35,7 @@ SMALL_OPTIONS: Options = {
     "trunk.depth": 1,
     "latent_dim": 32,
     "features": 128,
+    "elbo_weight": 10.0,
     "batch_size": 64,
     "learning_rate": 1e-3,
     "bonus_form": "squared",
@@ -50,7 +51,7 @@ LOCK_OPTIONS: Options = SMALL_OPTIONS | {"n_step": 1, "future": 1, "tau": 0.1, "
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
     "mulv/no-elbo": {"elbo_weight": 0.0},
-    "mulv/elbo-1": {"elbo_weight": 1.0},
+    "mulv/elbo-10": {"elbo_weight": 10.0},
     "mulv/posterior-learned": {"posterior": "learned"},
     "mulv/observations": {"predict_changes": False},
     "mulv/diagonal": {"spread": "diagonal"},
@@ -184,7 +185,11 @@ _ALL = [
         "positions-30k",
         "µLV-Rep against SAC-MLP with the same trunk, window, replay ratio and backup",
         tasks=POSITIONS,
-        methods={"mulv": Method("mulv", {"window": 3, "n_step": 3}), "sac": SAC},
+        methods={
+            "mulv": Method("mulv", {"window": 3, "n_step": 3}),
+            "mulv/elbo-10": Method("mulv", {"window": 3, "n_step": 3, "elbo_weight": 10.0}),
+            "sac": SAC,
+        },
         steps=30_000,
         steps_of={"Pendulum-P": 15_000},
         seeds=_seeds(3, first=3),  # the design was changed after a look at seed 0: positions-30k-seed-0
