@@ -46,7 +46,9 @@ SMALL_OPTIONS: Options = {
 }
 # Backups of one step: in longer ones the data's own wrong digits count. Targets that follow fast: what a new
 # digit promises soon reaches the first one.
-LOCK_OPTIONS: Options = SMALL_OPTIONS | {"n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
+LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
+# An actor is of Q + b̂ in evaluations too, so b̂ has to go.
+FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 10_000.0}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
@@ -162,9 +164,8 @@ _ALL = [
         steps_of={"Lock-10-10": 10_000, "Lock-20-10": 50_000, "MountainCarContinuous-P": 10_000},
         options_of={
             **dict.fromkeys(LOCKS, LOCK_OPTIONS),
-            "MountainCarContinuous-P": SMALL_OPTIONS | {"learning_starts": 1000, "eval_every": 1000},
-            # An actor is of Q + b̂ in evaluations too, so b̂ has to go.
-            **dict.fromkeys(SPARSE, SMALL_OPTIONS | {"learning_starts": 1000, "bonus_half_life": 10_000.0}),
+            "MountainCarContinuous-P": {**SMALL_OPTIONS, "learning_starts": 1000, "eval_every": 1000},
+            **dict.fromkeys(SPARSE, FADING),
         },
         seeds=_seeds(4),
     ),
