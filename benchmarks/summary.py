@@ -93,6 +93,7 @@ def main() -> None:
     ablations("ablations-20k")
     solving("exploration", solved=1.0, tasks="Lock", decimals=2)
     solving("exploration", solved=90, tasks="MountainCar")
+    solving("exploration", solved=800, tasks="ball_in_cup")
     solving("pixels-20k", solved=-250, tasks="Pendulum-px")
 
 
