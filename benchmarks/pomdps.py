@@ -27,7 +27,6 @@ OPTIONS = {
     "trunk": TRUNK,
     "latent_dim": 32,
     "features": 128,
-    "elbo_weight": 10.0,
     "batch_size": 256,
     "learning_rate": 3e-4,
     "future": 1,

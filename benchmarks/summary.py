@@ -90,7 +90,7 @@ def ablations(suite: str) -> None:
 
 def main() -> None:
     comparison("positions-30k", "mulv", "sac")
-    comparison("positions-30k", "mulv/elbo-10", "sac")
+    comparison("positions-30k", "mulv/elbo-1", "sac")
     ablations("ablations-20k")
     solving("exploration", solved=1.0, tasks="Lock", decimals=2)
     solving("exploration", solved=90, tasks="MountainCar")

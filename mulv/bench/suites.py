@@ -35,7 +35,6 @@ SMALL_OPTIONS: Options = {
     "trunk.depth": 1,
     "latent_dim": 32,
     "features": 128,
-    "elbo_weight": 10.0,
     "batch_size": 64,
     "learning_rate": 1e-3,
     "bonus_form": "squared",
@@ -53,7 +52,7 @@ FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
     "mulv/no-elbo": {"elbo_weight": 0.0},
-    "mulv/elbo-10": {"elbo_weight": 10.0},
+    "mulv/elbo-1": {"elbo_weight": 1.0},
     "mulv/posterior-learned": {"posterior": "learned"},
     "mulv/observations": {"predict_changes": False},
     "mulv/diagonal": {"spread": "diagonal"},
@@ -188,7 +187,7 @@ _ALL = [
         tasks=POSITIONS,
         methods={
             "mulv": Method("mulv", {"window": 3, "n_step": 3}),
-            "mulv/elbo-10": Method("mulv", {"window": 3, "n_step": 3, "elbo_weight": 10.0}),
+            "mulv/elbo-1": Method("mulv", {"window": 3, "n_step": 3, "elbo_weight": 1.0}),
             "sac": SAC,
         },
         steps=30_000,

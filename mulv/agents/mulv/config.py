@@ -40,7 +40,7 @@ class MuLVConfig(NoisyConfig):
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}, in which slow tasks hide their motion."""
     decoder_depth: int = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
-    elbo_weight: float = 1.0
+    elbo_weight: float = 10.0
     """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
     posterior: Literal["prior", "learned"] = "prior"
     """q(z | x, a, o⁺) of the ELBO: p(z | x, a) itself, so that z is a prediction, or a network of its own."""
@@ -161,6 +161,7 @@ PAPER = MuLVConfig(
     future=1,
     normalise_latent=False,
     predict_changes=False,
+    elbo_weight=1.0,
     posterior="learned",
     kl_weight=1.0,
     critic="monte_carlo",
@@ -185,7 +186,7 @@ PRESETS = {
         image=replace(PAPER.image, pretraining=0),
     ),
     # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
-    "pixels": MuLVConfig(batch_size=64, scale_rewards=True, elbo_weight=10.0),
+    "pixels": MuLVConfig(batch_size=64, scale_rewards=True),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }
