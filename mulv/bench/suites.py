@@ -48,6 +48,8 @@ SMALL_OPTIONS: Options = {
 LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
 # An actor is of Q + b̂ in evaluations too, so b̂ has to go.
 FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 10_000.0}
+# A pendulum hardly moves in 20 ms: an action held for four steps is a decision worth trying.
+SWINGING: Options = {**FADING, "action_repeat": 4, "bonus_half_life": 2500.0, "eval_every": 2000}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
@@ -160,11 +162,17 @@ _ALL = [
         tasks=(*LOCKS, "MountainCarContinuous-P", *SPARSE),
         methods={"mulv": Method("mulv", EXPLORING), "mulv/no-bonus": MULV},
         steps=30_000,
-        steps_of={"Lock-10-10": 10_000, "Lock-20-10": 50_000, "MountainCarContinuous-P": 10_000},
+        steps_of={
+            "Lock-10-10": 10_000,
+            "Lock-20-10": 50_000,
+            "MountainCarContinuous-P": 10_000,
+            "pendulum-swingup-P": 60_000,
+        },
         options_of={
             **dict.fromkeys(LOCKS, LOCK_OPTIONS),
             "MountainCarContinuous-P": {**SMALL_OPTIONS, "learning_starts": 1000, "eval_every": 1000},
             **dict.fromkeys(SPARSE, FADING),
+            "pendulum-swingup-P": SWINGING,
         },
         seeds=_seeds(4),
     ),
