@@ -95,6 +95,7 @@ def main() -> None:
     solving("exploration", solved=1.0, tasks="Lock", decimals=2)
     solving("exploration", solved=90, tasks="MountainCar")
     solving("exploration", solved=800, tasks="ball_in_cup")
+    solving("exploration", solved=600, tasks="pendulum-swingup")
     solving("pixels-20k", solved=-250, tasks="Pendulum-px")
 
 
