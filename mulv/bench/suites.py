@@ -51,7 +51,7 @@ FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 
 # A pendulum hardly moves in 20 ms: an action held for four steps is a decision worth trying.
 SWINGING: Options = {**FADING, "action_repeat": 4, "bonus_half_life": 2500.0, "eval_every": 2000}
 # Datasets of a few thousand steps; α was swept on HalfCheetah-P, seed 100.
-OFFLINE_SIZES: Options = {"latent_dim": 64, "features": 128}
+OFFLINE_SIZES: Options = {"features": 128}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},

@@ -133,8 +133,8 @@ def test_offline_runs_have_their_tasks_data_and_count_updates() -> None:
     assert (penalty.bonus_use, penalty.bonus_scale > 0, none.bonus_scale) == ("pessimism", True, 0.0)
     for config in (job.config for job in jobs):
         assert config.data == "datasets/Hopper-P/medium-replay"
-        assert (config.offline_updates, config.total_steps, config.learning_starts) == (50_000, 0, 0)
-    assert {(job.steps, job.config.eval_every) for job in jobs} == {(50_000, 2500)}
+        assert (config.offline_updates, config.total_steps, config.learning_starts) == (10_000, 0, 0)
+    assert {(job.steps, job.config.eval_every) for job in jobs} == {(10_000, 1000)}
 
 
 def test_a_suite_of_ones_own(tmp_path: Path) -> None:
