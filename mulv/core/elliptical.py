@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 Form = Literal["norm", "squared"]
-LIMIT = 2.0  # of the bonus (Lemma Almost Optimism): rewards and values differ by no more
+LIMIT = 2.0  # of the bonus (Lemma Almost Optimism), where rewards lie in [0, 1]
 
 
 class Ellipsoid(eqx.Module):
@@ -88,10 +88,13 @@ def _inverse_root(b: Float[Array, "feature feature"]) -> Float[Array, "feature f
 
 
 def bonus(
-    whitened: Float[Array, "*batch direction"], scale: float | Float[Array, ""], form: Form
+    whitened: Float[Array, "*batch direction"],
+    scale: float | Float[Array, ""],
+    form: Form,
+    limit: float = LIMIT,
 ) -> Float[Array, "*batch"]:
-    """b̂ = min(α‖φ‖_{Σ⁻¹}, 2) of `whitened` φW, or with the square of the norm as in the main text."""
+    """b̂ = min(α‖φ‖_{Σ⁻¹}, `limit`) of `whitened` φW, or with the square of the norm as in the main text."""
     squared = jnp.sum(jnp.square(whitened), axis=-1)
     # Not below a least norm, under which the root has no slope that an actor could follow.
     size = jnp.sqrt(jnp.maximum(squared, _LEAST**2)) if form == "norm" else squared
-    return jnp.minimum(scale * size, LIMIT)
+    return jnp.minimum(scale * size, limit)

@@ -101,6 +101,12 @@ def test_what_is_added_to_q_is_the_bonus_or_less_the_penalty(use, sign, form):
     np.testing.assert_allclose(added, sign * (1 + 0.5 + 0.25) * b, rtol=1e-4)
 
 
+def test_large_rewards_have_a_larger_limit():
+    optimism, phi = optimism_over(np.eye(16)), 100 * jnp.eye(16)  # norms far above any of these limits
+    for limit in (0.5, 2.0, 30.0):
+        np.testing.assert_allclose(Bonus(replace(ON, bonus_limit=limit)).of(optimism, phi), limit)
+
+
 def test_without_a_state_nothing_is_added():
     assert Bonus(OFF).added(None) is None
 

@@ -109,6 +109,8 @@ def test_the_bonus_is_the_lemmas():
     whitened = jnp.array([[0.0, 0.0], [0.3, 0.4], [3.0, 0.0]])  # of norms 0, ½ and 3
     np.testing.assert_allclose(bonus(whitened, 2.0, "norm"), [0.0, 1.0, LIMIT], atol=1e-6)
     np.testing.assert_allclose(bonus(whitened, 2.0, "squared"), [0.0, 0.5, LIMIT])
+    np.testing.assert_allclose(bonus(whitened, 2.0, "norm", limit=5.0), [0.0, 1.0, 5.0], atol=1e-6)
+    np.testing.assert_allclose(bonus(whitened, 2.0, "norm", limit=50.0), [0.0, 1.0, 6.0], atol=1e-6)
 
 
 @pytest.mark.parametrize("form", ["norm", "squared"])

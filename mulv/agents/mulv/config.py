@@ -89,7 +89,9 @@ class MuLVConfig(NoisyConfig):
     """Where a task shows frames: the VAE that makes vectors of them."""
 
     bonus_scale: float = 0.0
-    """α of the bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, 2) on rewards; 0 is none."""
+    """α of the bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, limit) on rewards; 0 is none."""
+    bonus_limit: float = 2.0
+    """What b̂ is at most: 2 is the theory's, for rewards in [0, 1]. Larger rewards want a larger one."""
     bonus_use: Literal["optimism", "pessimism"] = "optimism"
     """Add b̂ to rewards, to explore (Algorithm 1), or subtract it, to stay with the data (Algorithm 2)."""
     bonus_form: Literal["norm", "squared"] = "norm"
@@ -121,7 +123,7 @@ class MuLVConfig(NoisyConfig):
         ):
             if getattr(self, name) < 1:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("lengthscale", "ridge", "initial_temperature", "bonus_regularisation"):
+        for name in ("lengthscale", "ridge", "initial_temperature", "bonus_regularisation", "bonus_limit"):
             if not getattr(self, name) > 0:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be positive")
         for name in ("elbo_weight", "kl_weight", "free_nats", "decoder_depth", "bonus_scale"):

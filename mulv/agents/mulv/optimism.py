@@ -65,7 +65,7 @@ class Bonus:
         """b̂(x, a); zero until Σ has seen data."""
         c, data = self.config, optimism.ellipsoid.count
         scale = c.bonus_scale * (1.0 if c.bonus_half_life is None else 0.5 ** (data / c.bonus_half_life))
-        return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, c.bonus_form), 0.0)
+        return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, c.bonus_form, c.bonus_limit), 0.0)
 
     @property
     def weight(self) -> float:
