@@ -52,6 +52,14 @@ FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 
 SWINGING: Options = {**FADING, "action_repeat": 4, "bonus_half_life": 2500.0, "eval_every": 2000}
 # Datasets of a few thousand steps; α was swept on HalfCheetah-P, seed 100.
 OFFLINE_SIZES: Options = {"features": 128}
+# Where data is narrow the penalty has to outweigh what Q promises beyond it, and Σ has to be exact.
+NARROW: Options = {
+    "bonus_use": "pessimism",
+    "bonus_scale": 30.0,
+    "bonus_limit": 200.0,
+    "bonus_rows": 64,
+    "bonus_directions": 256,
+}
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
@@ -191,6 +199,20 @@ _ALL = [
         seeds=_seeds(3),
         options={"trunk.width": 128, "batch_size": 128, "eval_every": 1000},
         data="datasets/{task}/medium-replay",
+    ),
+    Suite(
+        "offline-expert",
+        "the same from one good policy's data alone, which says little of other actions",
+        tasks=("Pendulum-P", "HalfCheetah-P", "Hopper-P"),
+        methods={
+            "mulv": Method("mulv", {**OFFLINE_SIZES, **NARROW}),
+            "mulv/no-penalty": Method("mulv", OFFLINE_SIZES),
+            "bc": Method("bc"),
+        },
+        steps=6000,
+        seeds=_seeds(3),
+        options={"trunk.width": 128, "batch_size": 128, "eval_every": 1000},
+        data="datasets/{task}/expert",
     ),
     Suite(
         "positions-30k",
