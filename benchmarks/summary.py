@@ -88,6 +88,16 @@ def ablations(suite: str) -> None:
         print(f"| {method} | {np.mean(values):.0f} | {', '.join(f'{v:.0f}' for v in values)} |")
 
 
+def returns(suite: str) -> None:
+    """Of each task and method: mean and interval of final returns, and its seeds."""
+    print(f"\n| {suite} | method | mean | seeds |\n|---|---|---|---|")
+    table = finals(lines(suite))
+    for task in sorted({task for tasks in table.values() for task in tasks}):
+        for method in table:
+            values = table[method][task]
+            print(f"| {task} | {method} | {interval(values)} | {', '.join(f'{v:.0f}' for v in values)} |")
+
+
 def main() -> None:
     comparison("positions-30k", "mulv", "sac")
     comparison("positions-30k", "mulv/elbo-1", "sac")
@@ -96,6 +106,8 @@ def main() -> None:
     solving("exploration", solved=90, tasks="MountainCar")
     solving("exploration", solved=800, tasks="ball_in_cup")
     solving("exploration", solved=600, tasks="pendulum-swingup")
+    returns("offline")
+    returns("offline-expert")
     solving("pixels-20k", solved=-250, tasks="Pendulum-px")
 
 
