@@ -221,6 +221,7 @@ _ALL = [
         methods={
             "mulv": Method("mulv", {"window": 3, "n_step": 3}),
             "mulv/elbo-1": Method("mulv", {"window": 3, "n_step": 3, "elbo_weight": 1.0}),
+            "mulv/relu": Method("mulv", {"window": 3, "n_step": 3, "family": "relu"}),
             "sac": SAC,
         },
         steps=30_000,
