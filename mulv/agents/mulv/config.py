@@ -5,6 +5,7 @@ from typing import Literal
 
 from mulv.agents.mulv.vae import ImageConfig
 from mulv.agents.noise import NoisyConfig
+from mulv.core.elliptical import LIMIT
 from mulv.core.errors import MulvError
 from mulv.core.features import Family
 from mulv.nets.trunk import TrunkConfig
@@ -90,7 +91,7 @@ class MuLVConfig(NoisyConfig):
 
     bonus_scale: float = 0.0
     """α of the bonus b̂ = min(α ‖φ‖_{Σ⁻¹}, limit) on rewards; 0 is none."""
-    bonus_limit: float = 2.0
+    bonus_limit: float = LIMIT
     """What b̂ is at most: 2 is the theory's, for rewards in [0, 1]. Larger rewards want a larger one."""
     bonus_use: Literal["optimism", "pessimism"] = "optimism"
     """Add b̂ to rewards, to explore (Algorithm 1), or subtract it, to stay with the data (Algorithm 2)."""
