@@ -1,5 +1,7 @@
 """Closed forms against sampling, against the kernels they stand for, and their gradients."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax.test_util import check_grads
 
-from mulv.core.features import RandomFeatures, cosine
+from mulv.core.features import RandomFeatures, cosine, rectified_mean
 from mulv.core.gaussian import DiagonalNormal
 
 FAMILIES = ("fourier", "relu", "erf")
@@ -131,6 +133,16 @@ def test_cosine_is_cos_and_its_slope_is_minus_sin(x):
     assert float(cosine(jnp.float32(x))) == pytest.approx(np.cos(np.float64(np.float32(x))), abs=2e-6)
     slope = float(jax.grad(cosine)(jnp.float32(x)))
     assert slope == pytest.approx(-np.sin(np.float64(np.float32(x))), abs=2e-5)
+
+
+@given(st.floats(-30, 30, width=32), st.floats(2**-6, 4, width=32))
+def test_a_rectified_gaussian_has_the_textbooks_mean_and_slopes(m, s):
+    """In float64 by another route; the slopes are Φ(m/s) and N(m/s)."""
+    t = float(np.float64(m) / s)
+    chance, density = 0.5 * math.erfc(-t / 2**0.5), math.exp(-0.5 * t * t) / (2 * math.pi) ** 0.5
+    assert float(rectified_mean(m, s)) == pytest.approx(m * chance + s * density, abs=2e-6, rel=2e-6)
+    slopes = jax.grad(rectified_mean, argnums=(0, 1))(jnp.float32(m), jnp.float32(s))
+    np.testing.assert_allclose(slopes, (chance, density), atol=2e-6)
 
 
 def test_a_gaussian_diverges_from_another_by_the_mean_log_ratio():
