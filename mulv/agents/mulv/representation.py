@@ -159,15 +159,11 @@ class Representation(eqx.Module):
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
     ) -> tuple[Float[Array, "steps obs"], Float[Array, "steps"]]:
         """The observations and rewards that z leads to; `actions[0]` is a_h, which z has already taken in."""
-        obs, rewards = [], []
-        for i in range(actions.shape[0]):
-            if i > 0:
-                assert self.transition is not None
-                z = self.transition(z, actions[i])
-            o, r = self.decoder(z)
-            obs.append(o)
-            rewards.append(r)
-        return jnp.stack(obs), jnp.stack(rewards)
+        latents = [z]
+        for a in actions[1:]:
+            assert self.transition is not None
+            latents.append(self.transition(latents[-1], a))
+        return jax.vmap(self.decoder)(jnp.stack(latents))  # all steps in one matrix product
 
 
 def explain(
