@@ -38,7 +38,7 @@ def main() -> None:
     print(compare(lines("first-steps"), "HalfCheetah-P from positions alone", images / "first-steps.png"))
     swing = [line for line in lines("exploration") if line["task"] == "pendulum-swingup-P"]
     print(compare(swing, "pendulum-swingup-P: pays while the pole stands", images / "swing-up.png"))
-    cheetah = [line for line in lines("masked-control") if line["task"] == "HalfCheetah-P"]
+    cheetah = [line for line in lines("masked-control-fourier") if line["task"] == "HalfCheetah-P"]
     print(compare(cheetah, "HalfCheetah-P: positions alone, 200K steps", images / "half-cheetah.png"))
     lock = [line for line in lines("exploration") if line["task"] == "Lock-10-10"]
     print(compare(lock, "A lock of 10 decisions among 10 actions", images / "lock.png"))

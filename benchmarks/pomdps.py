@@ -26,6 +26,7 @@ TRUNK = TrunkConfig("layernorm", 64, 1, "elu")
 OPTIONS = {
     "trunk": TRUNK,
     "latent_dim": 32,
+    "family": "fourier",
     "features": 128,
     "batch_size": 256,
     "learning_rate": 3e-4,

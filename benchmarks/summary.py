@@ -100,8 +100,8 @@ def returns(suite: str) -> None:
 
 def main() -> None:
     comparison("positions-30k", "mulv", "sac")
-    comparison("positions-30k", "mulv/elbo-1", "sac")
-    comparison("positions-30k", "mulv/relu", "sac")
+    comparison("positions-30k", "mulv/fourier", "sac")
+    comparison("positions-30k", "mulv/fourier-elbo-1", "sac")
     ablations("ablations-20k")
     solving("exploration", solved=1.0, tasks="Lock", decimals=2)
     solving("exploration", solved=90, tasks="MountainCar")

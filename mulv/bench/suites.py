@@ -8,6 +8,7 @@ from mulv.core.names import lookup
 from mulv.envs import PIXEL_TASKS
 
 MULV = Method("mulv")
+FOURIER: Options = {"family": "fourier"}
 # SAC on the same trunk, window and backup as µLV-Rep, so that the representation is all that differs.
 SAC = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
 BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
@@ -95,7 +96,7 @@ def _seeds(number: int, first: int = 0) -> tuple[int, ...]:
 
 
 def _offline(name: str, question: str, penalty: Options, updates: int, kind: str) -> Suite:
-    sizes: Options = {"features": 128}  # for datasets of a few thousand steps
+    sizes: Options = {**FOURIER, "features": 128}  # for datasets of a few thousand steps
     return Suite(
         name,
         question,
@@ -128,6 +129,14 @@ _ALL = [
         "the paper's table: velocities masked, Best-FO on full observations as reference",
         tasks=MASKED,
         methods={"mulv": MULV, "sac": SAC, "lvrep": BEST_FO},
+        steps=200_000,
+        seeds=_seeds(4),
+    ),
+    Suite(
+        "masked-control-fourier",
+        "the same by Fourier features, whose kernel is the paper's",
+        tasks=MASKED,
+        methods={"mulv": Method("mulv", FOURIER)},
         steps=200_000,
         seeds=_seeds(4),
     ),
@@ -202,6 +211,7 @@ _ALL = [
             **dict.fromkeys(SPARSE, FADING),
             "pendulum-swingup-P": SWINGING,
         },
+        options=FOURIER,
         seeds=_seeds(4),
     ),
     _offline(
@@ -223,9 +233,9 @@ _ALL = [
         "µLV-Rep against SAC-MLP with the same trunk, window, replay ratio and backup",
         tasks=POSITIONS,
         methods={
-            "mulv": Method("mulv", {"window": 3, "n_step": 3}),
-            "mulv/elbo-1": Method("mulv", {"window": 3, "n_step": 3, "elbo_weight": 1.0}),
-            "mulv/relu": Method("mulv", {"window": 3, "n_step": 3, "family": "relu"}),
+            "mulv": MULV,
+            "mulv/fourier": Method("mulv", FOURIER),
+            "mulv/fourier-elbo-1": Method("mulv", {**FOURIER, "elbo_weight": 1.0}),
             "sac": SAC,
         },
         steps=30_000,
@@ -239,7 +249,7 @@ _ALL = [
         methods=_variants("mulv", ABLATIONS),
         steps=20_000,
         seeds=_seeds(2, first=100),
-        options={"eval_every": 2500},
+        options={**FOURIER, "eval_every": 2500},
     ),
     Suite(
         "pendulum-memory",

@@ -138,6 +138,7 @@ def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
         solver=solver,
         ridge=1e-6,
         batch_size=128,
+        family="fourier",
         features=8,
         critic_trains_representation=False,
         train_frequencies=False,

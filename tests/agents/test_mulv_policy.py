@@ -15,8 +15,9 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.policy import DiscretePolicy, maximise
 from mulv.api import evaluate_policy
 from mulv.core.spec import EnvSpec
+from mulv.core.types import Batch
 from mulv.nets.trunk import TrunkConfig
-from tests.agents.support import initial
+from tests.agents.support import initial, random_batches, run, same
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
 SMALL = MuLVConfig(window=2, batch_size=8, latent_dim=4, features=32, trunk=TrunkConfig("mlp", 16, 2))
@@ -36,6 +37,22 @@ def test_the_actor_reads_the_moving_average_of_the_encoder():
     np.testing.assert_array_equal(action(state._replace(representation=trained)), action(state))
     averaged = state._replace(target_representation=moved(state.target_representation))
     assert not np.allclose(action(averaged), action(state))
+
+
+def test_the_actor_climbs_the_q_before_the_step():
+    """Rewards of a batch move Q now, and the actor from the next update on."""
+    agent = MuLV(SMALL, SPEC)
+    start, batches = initial(agent, KEY), random_batches(agent, 2)
+    richer = batches._replace(reward=batches.reward + 100.0)
+
+    def after(data: Batch, updates: int):
+        return run(agent, start, jax.tree.map(lambda leaf: leaf[:updates], data))[0]
+
+    def moved(updates: int, part: str) -> bool:
+        poor, rich = (getattr(after(data, updates), part).params for data in (batches, richer))
+        return not same(poor, rich)
+
+    assert [moved(1, "critic"), moved(1, "actor"), moved(2, "actor")] == [True, False, True]
 
 
 def test_a_hard_maximum_takes_the_best_and_a_soft_one_tends_to_it():

@@ -58,7 +58,7 @@ class MuLVConfig(NoisyConfig):
 
     critic: Literal["closed_form", "monte_carlo", "deep"] = "closed_form"
     """E_{z~p}[w(z)] exactly, over samples of z, or over samples with nonlinear layers after it."""
-    family: Family = "fourier"
+    family: Family = "relu"
     """Random features that w is linear in."""
     features: int = 256
     """M: how many, of each z."""
@@ -168,6 +168,7 @@ PAPER = MuLVConfig(
     posterior="learned",
     kl_weight=1.0,
     critic="monte_carlo",
+    family="fourier",
     train_frequencies=False,
     critic_trains_representation=False,
     initial_temperature=1.0,
@@ -189,7 +190,7 @@ PRESETS = {
         image=replace(PAPER.image, pretraining=0),
     ),
     # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
-    "pixels": MuLVConfig(batch_size=64, scale_rewards=True),
+    "pixels": MuLVConfig(batch_size=64, family="fourier", scale_rewards=True),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }
