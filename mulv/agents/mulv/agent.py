@@ -117,12 +117,8 @@ class MuLV(AbstractWindowAgent):
         seen = as_networks_see(c, state.obs_moments, state.reward_moments, batch)
         data, *others = (part(seen, i, c.batch_size) for i in range(c.representation_updates))
 
-        # Q as it stands improves the policy: its first layers on x_h are those that learning passes through.
-        temperature = jnp.exp(state.log_temperature.params)
-        q, u = self._q_at(state, data.x_h), jax.vmap(state.target_representation.encode)(data.x_h)
-        actor, entropy, policy_metrics = self.policy.improve(
-            state.actor, self.optimiser, q, u, temperature, policy_key
-        )
+        # The actor climbs Q of before the step, whose layers on x_h are those that learning passes through.
+        q = self._q_at(state, data.x_h)
         backup = partial(self._backup, state, data, value_key)
         targets, alone = self.bonus.backups(state.optimism, state.target_critic, backup)
         state, metrics, phi = self._learn(state, data, targets, elbo_key)
@@ -134,6 +130,11 @@ class MuLV(AbstractWindowAgent):
         for i, other in enumerate(others, 1):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
+        temperature = jnp.exp(state.log_temperature.params)
+        u = jax.vmap(state.target_representation.encode)(data.x_h)
+        actor, entropy, policy_metrics = self.policy.improve(
+            state.actor, self.optimiser, q, u, temperature, policy_key
+        )
         state = state._replace(
             actor=actor,
             log_temperature=self.policy.tempered(
