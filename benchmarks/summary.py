@@ -99,6 +99,7 @@ def returns(suite: str) -> None:
 
 
 def main() -> None:
+    comparison("quick", "mulv", "sac")
     comparison("positions-30k", "mulv", "sac")
     comparison("positions-30k", "mulv/fourier", "sac")
     comparison("positions-30k", "mulv/fourier-elbo-1", "sac")
