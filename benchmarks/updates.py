@@ -154,11 +154,9 @@ def measure(turns: int) -> dict[str, Any]:
         pairs = zip(seconds[slow], seconds[fast], strict=True)
         return round(statistics.median(s / f for s, f in pairs), 2)
 
-    flops = agents["mulv"].matmul_flops()
-    plain = [
-        name for name in agents if name != "mulv, bonus"
-    ]  # a rebuild of Σ is in the program, not in every update
-    shares = [flops / s / rate for s, rate in zip(seconds["mulv"], rates, strict=True)]
+    # Of the bonus's program none are told: a rebuild of Σ is in it, and not in every update.
+    flops = {name: timed.matmul_flops() for name, timed in agents.items() if name != "mulv, bonus"}
+    shares = [flops["mulv"] / s / rate for s, rate in zip(seconds["mulv"], rates, strict=True)]
     return {
         "mulv_over_published": ratio("published", "mulv, latent 256"),
         "mulv_cost_over_sac": ratio("mulv", "sac"),
@@ -168,6 +166,6 @@ def measure(turns: int) -> dict[str, Any]:
         "updates_per_s": {name: round(1 / statistics.median(s), 1) for name, s in seconds.items()},
         "matmul_gflops": {
             "machine": round(statistics.median(rates) / 1e9, 1),
-            **{f"{name}, an update": round(agents[name].matmul_flops() / 1e9, 3) for name in plain},
+            **{f"{name}, an update": round(number / 1e9, 3) for name, number in flops.items()},
         },
     }
