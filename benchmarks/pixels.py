@@ -1,4 +1,5 @@
-"""What an update on frames costs at the paper's sizes, beside the published architecture, and drawing frames.
+"""What an update on frames costs at the paper's sizes, beside DrQ-v2 and the published architecture, and
+drawing frames.
 
 Batch 256, windows of three, features of 100, hidden layers of 1024, for all; the clock, turn by turn, each
 figure the median over turns (of a ratio within a turn).
@@ -16,6 +17,9 @@ import numpy as np
 import published_pixels
 from tqdm import trange
 
+from mulv.agents.base import AbstractAgent
+from mulv.agents.drqv2 import PRESETS as DRQV2_PRESETS
+from mulv.agents.drqv2 import DrQV2
 from mulv.agents.mulv.config import PRESETS, MuLVConfig
 from mulv.agents.mulv.pixels import PixelMuLV
 from mulv.core.spec import EnvSpec
@@ -35,12 +39,17 @@ def paper_sized(config: MuLVConfig) -> MuLVConfig:
     return replace(config, batch_size=BATCH, latent_dim=FEATURE, trunk=trunk, image=image)
 
 
-def random_batches(agent: PixelMuLV, updates: int) -> Batch:
+def random_batches(agent: AbstractAgent, updates: int) -> Batch:
     """Batches such as the replay gives, filled with noise."""
     rng, spec = np.random.default_rng(0), agent.batch_spec
     lead = (updates, spec.batch_size)
 
-    def vectors(times: int) -> np.ndarray:
+    def pictures(*shape: int) -> np.ndarray:
+        return rng.integers(0, 256, (*shape, *SPEC.obs_shape), np.uint8)
+
+    def observations(times: int) -> np.ndarray:
+        if not agent.embedding_dim:
+            return pictures(*lead, times)
         return rng.normal(size=(*lead, times, agent.embedding_dim)).astype(np.float32)
 
     def uniform(*shape: int) -> np.ndarray:
@@ -50,11 +59,11 @@ def random_batches(agent: PixelMuLV, updates: int) -> Batch:
         return np.ones((*lead, *shape), np.float32)
 
     def window() -> Window:
-        return Window(vectors(spec.window), uniform(spec.window - 1), ones(spec.window) > 0)
+        return Window(observations(spec.window), uniform(spec.window - 1), ones(spec.window) > 0)
 
     steps = spec.future
-    future = Future(uniform(steps), ones(steps), vectors(steps), ones(steps) > 0)
-    frames = rng.integers(0, 256, (updates, spec.frames, *SPEC.obs_shape), np.uint8)
+    future = Future(uniform(steps), ones(steps), observations(steps), ones(steps) > 0)
+    frames = pictures(updates, spec.frames) if spec.frames else None
     return Batch(window(), uniform(), ones(), 0.97 * ones(), window(), future, 10_000 * ones(), frames)
 
 
@@ -73,6 +82,20 @@ def mulv_update(config: MuLVConfig) -> Callable[[], None]:
         state, _, finite = compiled.update(agent, state, batches, key, np.int32(0))
         finite.block_until_ready()
         compiled.embed(agent, state, frames).block_until_ready()
+
+    return update
+
+
+def drqv2_update() -> Callable[[], None]:
+    """An update of DrQ-v2, which sees frames in every one."""
+    config = replace(DRQV2_PRESETS["paper"], batch_size=BATCH, feature_dim=FEATURE)
+    agent, key = DrQV2(config, SPEC), jax.random.key(0, impl="rbg")
+    state, batches = compiled.init(agent, key), random_batches(agent, 1)
+
+    def update() -> None:
+        nonlocal state
+        state, _, finite = compiled.update(agent, state, batches, key, np.int32(0))
+        finite.block_until_ready()
 
     return update
 
@@ -96,6 +119,7 @@ def measure(turns: int) -> dict[str, Any]:
     updates = {
         "default": mulv_update(PRESETS["default"]),
         "paper": mulv_update(PRESETS["paper"]),
+        "drqv2": drqv2_update(),
         "published": published_update(),
     }
     of_a_call = {name: PRESETS[name].image.every if name in PRESETS else 1 for name in updates}

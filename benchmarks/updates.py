@@ -1,12 +1,18 @@
 """What an update costs: µLV-Rep with its closed-form critic, the published architecture, and SAC-MLP.
 
 All in one process on random batches of HalfCheetah-P's shapes, turn by turn, because machines are noisy; each
-figure is the median over turns of a ratio within a turn.
+figure is the median over turns of a ratio within a turn. First with all cores, then in another process with
+one, as each run of a sweep has it: two threads gain little on matrices of 256, and much on the published
+architecture's.
 """
 
+import json
 import math
+import os
 import re
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -119,6 +125,19 @@ def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
 
 
 def measure(turns: int) -> dict[str, Any]:
+    """`figures` with all cores, and with one."""
+    shown = figures(turns)
+    core = {min(os.sched_getaffinity(0))}
+    alone = subprocess.run(
+        [sys.executable, __file__, str(turns)],
+        check=True,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setaffinity(0, core),
+    )
+    return shown | {"one_core": json.loads(alone.stdout.splitlines()[-1])}
+
+
+def figures(turns: int) -> dict[str, Any]:
     """Ratios of update times, the share of the machine's matmul rate, and the time to act."""
     default = PRESETS["default"]
     sized = replace(default, latent_dim=256)
@@ -138,6 +157,7 @@ def measure(turns: int) -> dict[str, Any]:
     agents = {
         "mulv": Timed(MuLV(default, SPEC)),
         "mulv, latent 256": Timed(MuLV(sized, SPEC)),
+        "mulv, latent 256, l = 1": Timed(MuLV(replace(sized, future=1), SPEC)),
         "published": Timed(MuLV(published, SPEC)),
         "sac": Timed(SAC(sac, SPEC)),
         "mulv, bonus": Timed(MuLV(replace(default, bonus_scale=1.0), SPEC)),
@@ -159,6 +179,7 @@ def measure(turns: int) -> dict[str, Any]:
     shares = [flops["mulv"] / s / rate for s, rate in zip(seconds["mulv"], rates, strict=True)]
     return {
         "mulv_over_published": ratio("published", "mulv, latent 256"),
+        "mulv_over_published_at_its_l": ratio("published", "mulv, latent 256, l = 1"),
         "mulv_cost_over_sac": ratio("mulv", "sac"),
         "bonus_overhead": round(ratio("mulv, bonus", "mulv") - 1, 2),
         "matmul_share": round(statistics.median(shares), 3),
@@ -169,3 +190,7 @@ def measure(turns: int) -> dict[str, Any]:
             **{f"{name}, an update": round(number / 1e9, 3) for name, number in flops.items()},
         },
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps(figures(int(sys.argv[1]))))
