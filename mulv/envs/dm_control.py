@@ -1,4 +1,4 @@
-"""dm_control's suite as Gymnasium environments with vector observations."""
+"""dm_control's suite, and its manipulation tasks, as Gymnasium environments with vector observations."""
 
 import os
 from typing import Any
@@ -18,16 +18,27 @@ def suite_tasks() -> list[str]:
     return [f"{domain}-{task}" for domain, task in suite.ALL_TASKS]
 
 
-class DMControlEnv(gym.Env[Any, np.ndarray]):
-    """One suite task. Observations are a dictionary of float32 vectors, sorted by name.
+def _load(id: str) -> tuple[Any, np.random.RandomState]:
+    """A task, and where its chances come from."""
+    domain, _, task = id.partition("-")
+    if domain == "manipulation":
+        from dm_control import manipulation  # half a second, for one task
 
-    The suite ends an episode at its time limit with discount 1, which is a truncation here; discount 0
+        env = manipulation.load(f"{task}_features", seed=0)
+        return env, env.random_state
+    env = suite.load(domain, task, task_kwargs={"random": 0})
+    return env, env.task.random
+
+
+class DMControlEnv(gym.Env[Any, np.ndarray]):
+    """One task. Observations are a dictionary of float32 vectors, sorted by name.
+
+    dm_control ends an episode at its time limit with discount 1, which is a truncation here; discount 0
     is a termination.
     """
 
     def __init__(self, id: str, render_mode: str | None = None):
-        domain, _, task = id.partition("-")
-        self._env = suite.load(domain, task, task_kwargs={"random": 0})
+        self._env, self._random = _load(id)
         self.metadata = {"render_modes": [], "render_fps": 50}
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Dict(
@@ -58,7 +69,7 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
-            self._env.task.random.seed(seed % 2**32)
+            self._random.seed(seed % 2**32)
         # A task with new terrain would make a GL context, only to tell it so.
         with patch.object(dm_mujoco.Physics, "contexts", None):
             return self._vectors(self._env.reset().observation), {}

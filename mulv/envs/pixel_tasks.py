@@ -28,6 +28,8 @@ _DM_CONTROL = {
     "swimmer": "swimmer6 swimmer15",
     "walker": "stand walk run",
 }
+# Of dm_control's manipulation, the paper's: a time limit of 250 steps is its own.
+_MANIPULATION, _MANIPULATION_STEPS = "manipulation-reach_duplo", 250
 # The paper's camera 2 does not exist in most domains, and is inside the body's head in three of the rest.
 _CAMERA = {"quadruped": 2}
 
@@ -55,6 +57,9 @@ def _pixel_tasks() -> list[Task]:
         camera = _CAMERA.get(domain, 0)
         for id_ in (f"{domain}-{name}" for name in names.split()):
             tasks.append(_task(id_, "dm_control", id_, 1000, 500_000, camera))
+    tasks.append(
+        _task(_MANIPULATION, "dm_control", _MANIPULATION, _MANIPULATION_STEPS, 500_000, camera="front_close")
+    )
     for name in _METAWORLD.split():
         tasks.append(_task(f"metaworld/{name}", "metaworld", f"{name}-v3", 500, 1_000_000, "corner2"))
     return tasks

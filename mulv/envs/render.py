@@ -30,6 +30,7 @@ class CameraView:
     def __call__(self, env: Any) -> np.ndarray:
         model, data = _model_and_data(env)
         if self._scene is None or self._scene.model is not model:
+            self.close()  # a task may compile its model anew at a reset
             self._scene = _Scene(model, self.camera, self.quality)
         return self._scene.draw(data)
 

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env
+from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env, render
 from mulv.envs.dm_control import suite_tasks
 from mulv.envs.gl import GL, Trial, find_gl, try_backend
 from mulv.envs.render import CameraView
@@ -42,7 +42,28 @@ def posed(env: gym.Env, twist: float = 0.0, speed: float = 0.0) -> np.ndarray:
 
 def test_the_suites_tasks_are_those_that_are_listed():
     listed = {task.id for task in PIXEL_TASKS.values() if task.suite == "dm_control"}
-    assert listed == set(suite_tasks())
+    assert listed == {*suite_tasks(), "manipulation-reach_duplo"}
+
+
+def test_an_arm_whose_model_is_compiled_anew_at_each_reset_is_drawn_and_seeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    closed, close = [], render._Scene.close
+    monkeypatch.setattr(render._Scene, "close", lambda scene: closed.append(scene) or close(scene))
+    env = make_env("manipulation-reach_duplo-px", render_quality="fast")
+    first, other, again = (env.reset(seed=seed)[0] for seed in (1, 2, 1))
+    np.testing.assert_array_equal(first, again)
+    assert first.std() > 5  # not one colour
+    assert not np.array_equal(first, other)
+    assert len(closed) == 2  # what GL held of the models before
+    rewards, truncated = [], False
+    while not truncated:
+        shown, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+        assert not terminated
+        rewards.append(reward)
+    assert len(rewards) == 125  # ten seconds of 40 ms, each action taken twice
+    assert not np.array_equal(shown, again)
+    assert all(0 <= reward <= 2 for reward in rewards)
 
 
 def test_what_agents_are_built_for():
