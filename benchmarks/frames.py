@@ -1,6 +1,7 @@
 """How long the replay takes to cut a batch of frames, and how much memory and disk it takes for them.
 
-A batch is 256 windows of three, the windows three steps later, and the next frames: seven frames an example.
+A batch is 256 windows of three, the windows three steps later, and the next frames: seven frames an example;
+"windows" are the first of these alone.
 The replay was filled by a hundred lanes, so that no two frames of a window lie side by side. Times are CPU
 seconds of the process, which depend little on what else the machine does, and the clock's. The machine's
 memory has to hold the file, or its disk is what is measured.
@@ -13,6 +14,7 @@ import json
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,12 +43,18 @@ def filled(directory: Path, rows: int) -> Replay:
     return replay
 
 
-def milliseconds(replay: Replay, repeats: int) -> dict[str, float]:
+def cut_windows(replay: Replay, rng: np.random.Generator) -> np.ndarray:
+    """The frames of as many windows as a batch has."""
+    lane, t = rng.integers(LANES, size=BATCH.batch_size), rng.integers(2, replay.counts[0], BATCH.batch_size)
+    return replay.obs_at((t[:, None] + np.arange(-2, 1)) * LANES + lane[:, None])
+
+
+def milliseconds(draw: Callable[[np.random.Generator], object], repeats: int) -> dict[str, float]:
     rng = np.random.default_rng(1)
     cpu, wall = [], []
     for _ in range(repeats):
         before = time.process_time(), time.perf_counter()
-        replay.sample(BATCH, 1, rng)
+        draw(rng)
         cpu.append(time.process_time() - before[0])
         wall.append(time.perf_counter() - before[1])
     return {
@@ -68,7 +76,8 @@ def main() -> None:
         figures = {
             "rows": options.rows,
             "disk_gb": round(sum(p.stat().st_size for p in Path(directory).glob("*.bin")) / 1e9, 3),
-            "batch": milliseconds(replay, options.repeats),
+            "windows": milliseconds(lambda rng: cut_windows(replay, rng), options.repeats),
+            "batch": milliseconds(lambda rng: replay.sample(BATCH, 1, rng), options.repeats),
             "peak_rss_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 3),
         }
     print(json.dumps(keep("frames", figures)))

@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -62,6 +65,27 @@ def test_an_environment_that_hangs_here_is_interrupted(make, call):
     lanes = lanes_of(make, timeout=0.3)
     with pytest.raises(EnvironmentFault, match=rf"{call}, .*within 0.3 s"):
         collect(lanes, steps=1)
+
+
+WAITING = """
+from mulv.envs.deadline import deadline
+with deadline(2.0, "the environment"):
+    print("begun", flush=True)
+    input()
+print("answered", flush=True)
+"""
+
+
+def test_a_process_that_was_stopped_for_longer_than_the_limit_goes_on():
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", WAITING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert waiting.stdout.readline() == "begun\n"
+    waiting.send_signal(signal.SIGSTOP)
+    time.sleep(3)
+    waiting.send_signal(signal.SIGCONT)
+    assert waiting.communicate("here\n", timeout=20)[0] == "answered\n"
+    assert waiting.returncode == 0
 
 
 def living_workers() -> list[psutil.Process]:
