@@ -1,4 +1,4 @@
-"""Every Meta-world task, an episode each: stepped, drawn, learned from by DrQ-v2, its success recorded."""
+"""Every Meta-world task, its first thousand steps: stepped, drawn, learned from by µLV-Rep, success recorded."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from mulv.run.train import train
 
 pytest.importorskip("metaworld", reason="Meta-world is not installed: pip install 'mulv[metaworld]'")
 TASKS = [name for name, task in PIXEL_TASKS.items() if task.suite == "metaworld"]
-AGENT = replace(preset("drqv2", "default"), batch_size=8)
-EPISODE = 500  # simulator steps, two of them a decision
+PIXELS = preset("mulv", "pixels")
+AGENT = replace(PIXELS, image=replace(PIXELS.image, pretraining=8))
+STEPS = 1000  # of the simulator: two of them a decision, five hundred an episode
 
 
 @pytest.mark.slow
@@ -28,19 +29,18 @@ def test_a_task_is_stepped_drawn_and_learned_from(task: str, tmp_path: Path) -> 
         pytest.skip(str(error))
     config = RunConfig(
         task=task,
-        algo="drqv2",
         agent=AGENT,
-        total_steps=EPISODE,
-        learning_starts=EPISODE - 4,
-        update_every=1,
-        eval_every=EPISODE,
+        total_steps=STEPS,
+        learning_starts=STEPS - 40,
+        replay_capacity=STEPS,
+        eval_every=STEPS,
         eval_episodes=1,
     )
     result = train(config, tmp_path / "run", progress=False).result
-    assert result["env_steps"] == EPISODE
-    assert result["updates"] >= 1
+    assert result["env_steps"] == STEPS
+    assert result["updates"] > AGENT.image.pretraining  # not of the VAE alone
     assert [[type(success) for success in each] for each in result["eval_success"]] == [[bool]]
     frames = np.fromfile(tmp_path / "run" / "replay" / "obs.bin", np.uint8).reshape(-1, 64, 64, 3)
-    shown = frames[: EPISODE // 2 + 1]
+    shown = frames[: STEPS // 2]
     assert shown.std() > 5  # not one colour
-    assert len(np.unique(shown.reshape(len(shown), -1), axis=0)) > EPISODE // 4
+    assert len(np.unique(shown.reshape(len(shown), -1), axis=0)) > STEPS // 4
