@@ -1,4 +1,4 @@
-"""Every Meta-world task, its first thousand steps: stepped, drawn, learned from by µLV-Rep, success recorded."""
+"""Every Meta-world task, its first thousand steps: stepped, drawn, learned from, its success recorded."""
 
 from dataclasses import replace
 from pathlib import Path
