@@ -19,6 +19,8 @@ class MuLVConfig(NoisyConfig):
     """L: observations in the window x_h."""
     n_step: int = 3
     """Rewards summed before the critic bootstraps: the L-step backup."""
+    gamma: float = 0.995
+    """Discount per decision. At 0.99 a hopper that leaps and falls is worth more than one that stands."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
     """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
     tau: float = 0.02
@@ -154,6 +156,7 @@ class MuLVConfig(NoisyConfig):
 
 # The text: its table's sizes and rates, the ELBO as it is, quadrature by samples, the critic apart.
 PAPER = MuLVConfig(
+    gamma=0.99,
     trunk=TrunkConfig("mlp", 1024, 2),
     learning_rate=1e-4,
     tau=0.01,
@@ -189,8 +192,9 @@ PRESETS = {
         critic_trains_representation=True,
         image=replace(PAPER.image, pretraining=0),
     ),
-    # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
-    "pixels": MuLVConfig(batch_size=64, family="fourier", scale_rewards=True),
+    # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size. Features
+    # and discount are those it was measured with.
+    "pixels": MuLVConfig(batch_size=64, family="fourier", gamma=0.99, scale_rewards=True),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }
