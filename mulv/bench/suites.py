@@ -240,6 +240,7 @@ _ALL = [
             "mulv/fourier": Method("mulv", FOURIER),
             "mulv/fourier-elbo-1": Method("mulv", {**FOURIER, "elbo_weight": 1.0}),
             "sac": SAC,
+            "sac/gamma-0.995": Method("sac", {**SAC.options, "gamma": 0.995}),
         },
         steps=30_000,
         steps_of={"Pendulum-P": 15_000},
