@@ -21,6 +21,7 @@ from mulv.core.spec import EnvSpec, Step
 from mulv.core.window import WindowMemory
 from mulv.data import Replay, ReplayLayout
 from mulv.envs.pendulum import draw_rod
+from mulv.nets.augment import random_shift
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 
@@ -114,6 +115,18 @@ def test_staleness_is_how_far_kept_vectors_are_from_those_of_now(state, batch):
         _, metrics = learn_frames(TINY.image, vae, batch.frames, now + off, KEY)
         assert metrics["image/staleness"] == pytest.approx(off**2 / spread, rel=1e-3, abs=1e-6)
     assert first == TINY.image.batch_size
+
+
+def test_the_vae_learns_from_shifted_frames_when_asked(state, batch):
+    padded, vae = replace(TINY.image, pad=4), state.vae
+    kept = jax.jit(jax.vmap(vae.params.embed))(batch.frames)
+    moved = random_shift(batch.frames, jax.random.fold_in(KEY, 1), pad=4)
+    assert not np.array_equal(moved, batch.frames)
+    got, metrics = learn_frames(padded, vae, batch.frames, kept, KEY)
+    by_hand, _ = learn_frames(TINY.image, vae, moved, kept, KEY)
+    for one, other in zip(jax.tree.leaves(got.params), jax.tree.leaves(by_hand.params), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert metrics["image/staleness"] == pytest.approx(0.0, abs=1e-6)  # of the frames as they are
 
 
 def test_the_vae_learns_alone_until_it_is_pre_trained(state, batch):

@@ -183,14 +183,15 @@ PAPER = MuLVConfig(
 PRESETS = {
     "default": MuLVConfig(),
     "paper": PAPER,
-    # The public code for frames: DDPG, and critics with layers of their own on samples of z; no pre-training.
+    # The public code for frames: DDPG, shifted frames, and critics with layers of their own on samples of z; no
+    # pre-training.
     "paper-code": replace(
         PAPER,
         critic="deep",
         planner="ddpg",
         noise_steps=250_000,
         critic_trains_representation=True,
-        image=replace(PAPER.image, pretraining=0),
+        image=replace(PAPER.image, pretraining=0, pad=4),
     ),
     # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size. Features
     # and discount are those it was measured with.

@@ -13,6 +13,7 @@ from mulv.core.errors import MulvError
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
+from mulv.nets.augment import random_shift
 from mulv.nets.image import Frame, ImageDecoder, ImageEncoder, Picture, denormalise, normalise
 
 Embedding = Float[Array, "obs"]
@@ -40,6 +41,8 @@ class ImageConfig:
     """Adam's step size, for the VAE."""
     kl_weight: float = 1.0
     """Weight of the embedding's KL to a unit Gaussian; 1 is the ELBO of pixels of unit variance."""
+    pad: int = 0
+    """Pixels by which the frames that the VAE learns from are shifted at most; 0 is not at all."""
 
     def __post_init__(self) -> None:
         for name in ("embedding_dim", "channels", "batch_size", "every", "refreshed"):
@@ -47,7 +50,7 @@ class ImageConfig:
                 raise MulvError(f"image.{name} is {getattr(self, name)}; it must be at least 1")
         if not self.learning_rate > 0:
             raise MulvError(f"image.learning_rate is {self.learning_rate}; it must be positive")
-        for name in ("pretraining", "kl_weight"):
+        for name in ("pretraining", "kl_weight", "pad"):
             if not getattr(self, name) >= 0:
                 raise MulvError(f"image.{name} is {getattr(self, name)}; it must not be negative")
 
@@ -115,17 +118,19 @@ def learn_frames(
 ) -> tuple[Trained, Metrics]:
     """The VAE one step on; metrics say how far the embeddings that were `kept` are from what it makes now."""
     noise = jax.random.normal(key, (frames.shape[0], config.embedding_dim))
+    shown = random_shift(frames, jax.random.fold_in(key, 1), pad=config.pad)
 
     def loss(vae: ImageVAE) -> tuple[Array, FrameTerms]:
-        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(frames, noise)
+        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(shown, noise)
         return jnp.mean(terms.error) + config.kl_weight * jnp.mean(jnp.sum(terms.kl, axis=-1)), terms
 
     gradient, terms = eqx.filter_grad(loss, has_aux=True)(trained.params)
+    now = jax.vmap(trained.params.embed)(frames) if config.pad else terms.embedding
     trained, _ = descend(config.optimiser, trained, gradient)
-    changed = jnp.mean(jnp.square(terms.embedding - kept))
+    changed = jnp.mean(jnp.square(now - kept))
     metrics = {
         "image/error": jnp.mean(terms.error),
         "image/kl": jnp.mean(jnp.sum(terms.kl, axis=-1)),
-        "image/staleness": changed / (jnp.mean(jnp.var(terms.embedding, axis=0)) + 1e-8),
+        "image/staleness": changed / (jnp.mean(jnp.var(now, axis=0)) + 1e-8),
     }
     return trained, metrics
