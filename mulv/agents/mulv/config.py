@@ -183,7 +183,7 @@ PAPER = MuLVConfig(
 PRESETS = {
     "default": MuLVConfig(),
     "paper": PAPER,
-    # The public code for frames: DDPG, shifted frames, and critics with layers of their own on samples of z; no
+    # The public code for frames: DDPG, critics with layers of their own on samples of z, shifted frames; no
     # pre-training.
     "paper-code": replace(
         PAPER,
