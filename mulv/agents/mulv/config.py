@@ -20,7 +20,7 @@ class MuLVConfig(NoisyConfig):
     n_step: int = 3
     """Rewards summed before the critic bootstraps: the L-step backup."""
     gamma: float = 0.995
-    """Discount per decision. At 0.99 a hopper that leaps and falls is worth more than one that stands."""
+    """Discount per decision. The paper's 0.99 looks a hundred steps ahead, where a fall hardly counts yet."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
     """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
     tau: float = 0.02

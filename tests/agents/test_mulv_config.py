@@ -1,0 +1,25 @@
+"""Named hyperparameters: the paper's are those of its table."""
+
+from mulv.agents.mulv.config import PRESETS
+
+TABLE = {  # the paper's table of hyperparameters; its random steps and intervals are options of a run
+    "batch_size": 256,
+    "latent_dim": 100,
+    "learning_rate": 1e-4,
+    "gamma": 0.99,
+    "tau": 0.01,
+    "window": 3,
+}
+IMAGE_TABLE = {"pretraining": 10_000, "embedding_dim": 100, "channels": 32}
+
+
+def test_the_papers_preset_has_its_tables_numbers() -> None:
+    paper = PRESETS["paper"]
+    assert {name: getattr(paper, name) for name in TABLE} == TABLE
+    assert {name: getattr(paper.image, name) for name in IMAGE_TABLE} == IMAGE_TABLE
+    assert (paper.trunk.width, paper.trunk.depth) == (1024, 2)
+
+
+
+def test_the_default_looks_further_ahead_than_the_paper() -> None:
+    assert 1 / (1 - PRESETS["default"].gamma) >= 2 / (1 - PRESETS["paper"].gamma) - 1e-6
