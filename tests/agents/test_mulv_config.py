@@ -20,6 +20,5 @@ def test_the_papers_preset_has_its_tables_numbers() -> None:
     assert (paper.trunk.width, paper.trunk.depth) == (1024, 2)
 
 
-
 def test_the_default_looks_further_ahead_than_the_paper() -> None:
     assert 1 / (1 - PRESETS["default"].gamma) >= 2 / (1 - PRESETS["paper"].gamma) - 1e-6
