@@ -101,6 +101,8 @@ def returns(suite: str) -> None:
 def main() -> None:
     comparison("quick", "mulv", "sac")
     comparison("positions-30k", "mulv", "sac")
+    comparison("positions-30k", "mulv", "sac/gamma-0.995")
+    comparison("positions-30k", "mulv/gamma-0.99", "sac")
     comparison("positions-30k", "mulv/fourier", "sac")
     comparison("positions-30k", "mulv/fourier-elbo-1", "sac")
     ablations("ablations-20k")
