@@ -78,18 +78,53 @@ def latent_visits(visits: Path, title: str, path: Path) -> Path:
 
 def compare(results: list[Result], title: str, path: Path) -> Path:
     """Several methods on one task: a thin line a seed, a thick one for their mean."""
-    by_method: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        by_method[result["method"]].append(result)
     figure, axes = _axes(length_of(results[0])[1])
-    for number, (method, runs) in enumerate(by_method.items()):
+    _draw_methods(axes, results, _methods(results))
+    axes.legend(frameon=False)
+    return _save(figure, axes, title, path)
+
+
+def compare_on_tasks(results: list[Result], title: str, path: Path) -> Path:
+    """Several methods on several tasks, each as in `compare`, side by side."""
+    by_task: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        by_task[result["task"]].append(result)
+    columns = min(3, len(by_task))
+    rows = -(-len(by_task) // columns)
+    size = (3.4 * columns, 2.7 * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for axes in grid.flat[len(by_task) :]:
+        axes.set_visible(False)
+    for axes, (task, runs) in zip(grid.flat, by_task.items(), strict=False):
+        _draw_methods(axes, runs, _methods(results))
+        axes.set_title(task, fontsize=10)
+        axes.grid(alpha=0.3)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=8)
+    grid.flat[0].legend(frameon=False, fontsize=8)
+    figure.supxlabel(length_of(results[0])[1], fontsize=9)
+    figure.supylabel("return of evaluation", fontsize=9)
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
+def _methods(results: list[Result]) -> list[str]:
+    return list(dict.fromkeys(result["method"] for result in results))
+
+
+def _draw_methods(axes: Axes, results: list[Result], methods: list[str]) -> None:
+    """Each of the methods in a colour of its own, those that have no result here left out."""
+    for number, method in enumerate(methods):
+        runs = [result for result in results if result["method"] == method]
+        if not runs:
+            continue
         means = np.asarray([np.mean(run["eval_returns"], axis=1) for run in runs])
         steps, colour = runs[0][axis_of(runs[0])], f"C{number}"
         axes.plot(steps, means.T, color=colour, alpha=0.35, linewidth=0.8)
         seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
         axes.plot(steps, means.mean(axis=0), color=colour, linewidth=2.2, label=f"{method} ({seeds})")
-    axes.legend(frameon=False)
-    return _save(figure, axes, title, path)
 
 
 def _axes(unit: str) -> tuple[Figure, Axes]:

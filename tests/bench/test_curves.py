@@ -5,7 +5,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 
-from mulv.bench.curves import compare, learning_curve
+from mulv.bench.curves import compare, compare_on_tasks, learning_curve
 
 
 def result(method: str, seed: int, slope: float) -> dict[str, object]:
@@ -41,3 +41,15 @@ def test_methods_are_drawn_in_colours_of_their_own(tmp_path: Path) -> None:
     runs = [result(m, s, k) for m, k in (("a", 1.0), ("b", -1.0)) for s in (0, 1)]
     path = compare(runs, "both", tmp_path / "both.png")
     assert min(inked(path, BLUE), inked(path, ORANGE)) > 500
+
+
+def test_a_method_has_one_colour_on_all_tasks(tmp_path: Path) -> None:
+    """The left task has both methods, the right one the second alone."""
+    runs = [result("a", 0, 1.0), result("b", 0, -1.0), {**result("b", 0, -1.0), "task": "U"}]
+    path = compare_on_tasks(runs, "both", tmp_path / "tasks.png")
+    image = matplotlib.image.imread(path)
+    right = tmp_path / "right.png"
+    matplotlib.image.imsave(right, image[:, image.shape[1] // 2 :])
+    assert min(inked(path, BLUE), inked(path, ORANGE)) > 100
+    assert inked(right, ORANGE) > 100
+    assert inked(right, BLUE) == 0
