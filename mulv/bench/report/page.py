@@ -67,7 +67,7 @@ def render(runs: Sequence[Run], speed_tables: Sequence[Html] = ()) -> Html:
     if not any(run.returns.size for run in runs):
         raise MulvError("none of these runs was ever evaluated; there is nothing to report")
     labels = sorted({run.label for run in runs}, key=method_order)
-    colours = {label: f"c{i % COLOURS} d{i // COLOURS % 3}" for i, label in enumerate(labels)}
+    colours = {label: f"c{i % COLOURS} d{i // COLOURS % 4}" for i, label in enumerate(labels)}
     rng = np.random.default_rng(SEED)
     sections = [
         suite_section(f"suite-{number}", suite, some, colours, rng)
