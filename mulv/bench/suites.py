@@ -11,7 +11,7 @@ MULV = Method("mulv")
 # Features and discount that were the default when most of these were measured.
 FOURIER: Options = {"family": "fourier", "gamma": 0.99}
 GAMMA_99: Options = {"gamma": 0.99}
-# SAC on the same trunk, window, backup and discount as µLV-Rep, so that the representation is all that differs.
+# SAC on the trunk, window, backup and discount of µLV-Rep, so that the representation is all that differs.
 SAC_99 = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
 SAC = Method("sac", {**SAC_99.options, "gamma": 0.995})
 BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
