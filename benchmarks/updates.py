@@ -127,7 +127,10 @@ def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
 def measure(turns: int) -> dict[str, Any]:
     """`figures` with all cores, and with one."""
     shown = figures(turns)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # what is started inherits it
     alone = subprocess.run([sys.executable, __file__, str(turns)], check=True, stdout=subprocess.PIPE)
+    os.sched_setaffinity(0, cores)
     return shown | {"one_core": json.loads(alone.stdout.splitlines()[-1])}
 
 
@@ -187,5 +190,4 @@ def figures(turns: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # before JAX starts its threads
     print(json.dumps(figures(int(sys.argv[1]))))
