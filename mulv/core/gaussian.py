@@ -1,11 +1,13 @@
 """Gaussians over vectors: of latents, and squashed by tanh for policies."""
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-HALF_LOG_2PI = 0.5 * jnp.log(2 * jnp.pi).item()
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 EDGE = 1 - 2**-23  # float32 has no arctanh of 1
 
 

@@ -1,5 +1,7 @@
 """The library from Python."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -23,6 +25,15 @@ def actions(agent: Learner, steps: int = 20) -> np.ndarray:
         obs, *_ = env.step(action)
         taken.append(action)
     return np.stack(taken)
+
+
+def test_importing_leaves_jax_to_be_set_up_by_whoever_imports() -> None:
+    """Devices and threads are chosen when JAX starts, so nothing may compute while it is imported."""
+    code = "import mulv, mulv.agents, mulv.run.train, jax; jax.config.update('jax_num_cpu_devices', 3)"
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(jax.device_count())"], capture_output=True, text=True
+    )
+    assert shown.stdout == "3\n", shown.stderr
 
 
 def test_learning_changes_what_the_agent_does_and_saving_keeps_it(tmp_path: Path) -> None:
