@@ -1,4 +1,4 @@
-"""What a sweep costs beside the runs it consists of, how fast its store opens, and its report is made.
+"""What a sweep costs beside the runs it consists of, and how fast its store opens.
 
     python benchmarks/sweep.py                           four runs of about a minute, both ways
     python benchmarks/sweep.py --steps 400 --runs 1      only to see that it works
@@ -77,8 +77,8 @@ def _text(job: Job) -> str:
     return json.dumps(job.to_json()["config"])
 
 
-def many_runs(runs: int = 200, evaluations: int = 20, episodes: int = 10) -> dict[str, float]:
-    """Seconds until a store of many runs is a frame, in this process and in a new one, and a page."""
+def store_open(runs: int = 200, evaluations: int = 20, episodes: int = 10) -> dict[str, float]:
+    """Seconds until a store of many runs is a frame, in this process and in a new one."""
     returns = [[float(1000 * e + i) / 7 for i in range(episodes)] for e in range(evaluations)]
     job = Suite("many", "", ("HalfCheetah-P",), {"sac": Method("sac")}, 1000, (0,)).jobs()[0]
     code = {"commit": commit(), "versions": versions()}
@@ -95,11 +95,9 @@ def many_runs(runs: int = 200, evaluations: int = 20, episodes: int = 10) -> dic
         assert load(root)["seed"].nunique() == runs
         seconds = time.perf_counter() - start
         cold = timed("-c", "import sys, mulv.bench; mulv.bench.load(sys.argv[1])", root)
-        page = timed("-m", "mulv", "report", root, "--out", Path(root) / "report.html")
     return {
         "store_open_s": round(seconds, 3),
         "store_open_new_process_s": round(cold, 2),
-        "report_s": round(page, 2),
         "stored_runs": runs,
     }
 
@@ -110,7 +108,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4, help="runs of the sweep")
     options = parser.parse_args()
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # all that is started inherits it
-    figures: dict[str, Any] = {**many_runs(), **overhead(options.steps, options.runs)}
+    figures: dict[str, Any] = {**store_open(), **overhead(options.steps, options.runs)}
     print(json.dumps(keep("sweep", figures)))
 
 
