@@ -134,7 +134,7 @@ class DrQV2(AbstractWindowAgent):
     def choose(
         self, state: DrQV2State, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
     ) -> Float[Array, "act"]:
-        mean = state.actor.params(state.encoder.params(stack_frames(x_h)))
+        mean = state.actor.params(state.encoder.params.without_gradient(stack_frames(x_h)))
         noise = noise_std(self.config, state.data_size) * jax.random.normal(key, mean.shape)
         return mean if deterministic else perturb(mean, noise)
 
@@ -157,7 +157,7 @@ class DrQV2(AbstractWindowAgent):
             for x, k in ((batch.x_h, shift_key), (batch.x_hn, next_shift_key))
         )
 
-        e_hn = jax.vmap(state.encoder.params)(x_hn)
+        e_hn = jax.vmap(state.encoder.params.without_gradient)(x_hn)
         a_hn = perturb(jax.vmap(state.actor.params)(e_hn), target_noise)
         targets = rewards + batch.discount * jnp.min(state.target_critic(e_hn, a_hn), axis=0)
 

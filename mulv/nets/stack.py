@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
 from mulv.core.types import Window
-from mulv.nets.conv import Conv
+from mulv.nets.conv import Conv, Method
 
 KERNEL, LAYERS = 3, 4
 
@@ -66,8 +66,12 @@ class StackEncoder(eqx.Module):
             for layer, k in enumerate(jax.random.split(key, LAYERS))
         ]
 
-    def __call__(self, stack: Stack) -> Float[Array, "encoding"]:
+    def __call__(self, stack: Stack, method: Method | None = None) -> Float[Array, "encoding"]:
         x = stack.astype(jnp.float32) / 255 - 0.5
         for layer in self.convs:
-            x = jax.nn.relu(layer(x))
+            x = jax.nn.relu(layer(x, method))
         return x.ravel()
+
+    def without_gradient(self, stack: Stack) -> Float[Array, "encoding"]:
+        """The same, not for a gradient: of a convolution it is only those that XLA is slow with on a CPU."""
+        return self(stack, "plain")
