@@ -3,18 +3,25 @@
 from collections import defaultdict
 
 from mulv.bench.suite import Job
-from mulv.envs import TASKS
+from mulv.envs import PIXEL_TASKS, TASKS
 
 # Environment steps a second of one run on one core, with vector observations and one update a step.
 ESTIMATED_RATE: defaultdict[str, float] = defaultdict(lambda: 45.0, {"mulv": 45.0, "sac": 100.0})
 EVALUATION_RATE = 4000.0  # steps a second while evaluating, where ten environments share an action
+# The same where frames are drawn, with networks of a size that a CPU manages.
+FRAMES_RATE: defaultdict[str, float] = defaultdict(lambda: 15.0, {"mulv": 30.0})
+FRAMES_EVALUATION_RATE = 120.0
 START_SECONDS = 10.0  # imports and compilation
 
 
 def seconds(job: Job) -> float:
     """Seconds of one core."""
-    config = job.config
-    horizon = TASKS[config.task].horizon if config.task in TASKS else 1000
+    config, task = job.config, {**TASKS, **PIXEL_TASKS}.get(job.config.task)
+    if task is not None and task.pixels:
+        rates, evaluation_rate = FRAMES_RATE, FRAMES_EVALUATION_RATE
+    else:
+        rates, evaluation_rate = ESTIMATED_RATE, EVALUATION_RATE
+    horizon = 1000 if task is None else task.horizon
     evaluations = -(-job.steps // config.eval_every) if config.eval_every else 0
-    evaluating = evaluations * config.eval_episodes * horizon / EVALUATION_RATE
-    return START_SECONDS + job.steps / ESTIMATED_RATE[config.algo] + evaluating
+    evaluating = evaluations * config.eval_episodes * horizon / evaluation_rate
+    return START_SECONDS + job.steps / rates[config.algo] + evaluating

@@ -1,16 +1,19 @@
 """Suites: what their runs are, that they fit their promises, and what a person's own may say."""
 
 import json
+import statistics
 from pathlib import Path
 
 import pytest
 
 from mulv.bench import estimate
+from mulv.bench.store import read_store
 from mulv.bench.suite import Job, Method, Suite, read_suite
 from mulv.bench.suites import SUITES, find_suite
 from mulv.core.errors import MulvError
 from mulv.run.config import differences, to_json
 from tests.bench.sweeps import write_suite
+from tests.run.support import ROOT
 
 READY = [suite for suite in SUITES.values() if not suite.lacks()]
 
@@ -42,6 +45,15 @@ def test_masked_control_is_the_papers_table() -> None:
 def test_a_seed_of_everything_comes_before_the_next() -> None:
     seeds = [job.config.seed for job in SUITES["masked-control"].jobs()]
     assert seeds == sorted(seeds)
+
+
+@pytest.mark.parametrize("name", ["quick", "positions-30k", "pixels-20k"])
+def test_estimates_are_what_runs_took_within_a_factor_of_three(name: str) -> None:
+    jobs = configs(SUITES[name])
+    runs = [line for line in read_store(ROOT / "results") if line["suite"] == name]
+    took = {(line["method"], line["task"], line["seed"]): line["wall_s"] for line in runs}
+    ratios = [estimate.seconds(jobs[run]) / seconds for run, seconds in took.items()]
+    assert 1 / 3 < statistics.median(ratios) < 3
 
 
 def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
