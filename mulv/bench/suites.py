@@ -202,7 +202,7 @@ _ALL = [
         },
         steps=20_000,
         seeds=_seeds(3),
-        options={"eval_every": 2000},
+        options={"eval_every": 2000, "env_workers": False},  # a run has one core
     ),
     Suite(
         "exploration",

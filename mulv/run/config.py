@@ -49,8 +49,8 @@ class RunConfig:
     """Rows the replay keeps."""
     num_envs: int = 1
     """Environments stepped in parallel."""
-    env_workers: bool = False
-    """One process per environment instead of this one."""
+    env_workers: bool | None = None
+    """One process per environment instead of this one. Default: for tasks seen by a camera, slow to draw."""
     overlap: bool | None = None
     """Learn while environments step, from data without that step. Default: for tasks of frames."""
     env_timeout: float = 60.0

@@ -75,7 +75,7 @@ class OpenRun:
                 make,
                 config.num_envs,
                 lambda lane, episode: seeding.integer(config.seed, Stream.ENV, lane, episode),
-                workers=config.env_workers,
+                workers=bool(config.env_workers),
                 timeout=config.env_timeout,
             )
             pieces.callback(lanes.close)

@@ -30,6 +30,7 @@ def complete(config: RunConfig) -> RunConfig:
         eval_every=every,
         action_repeat=repeat,
         render_quality=quality,
+        env_workers=task.camera is not None if config.env_workers is None else config.env_workers,
         overlap=True if task.pixels and config.overlap is None else config.overlap,
     )
 

@@ -88,7 +88,7 @@ def test_a_second_process_on_one_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
-    process = start("train", *LONG, "--out", tmp_path, "--env-workers", "--num-envs", "2")
+    process = start("train", *LONG, "--out", tmp_path, "--env-workers", "True", "--num-envs", "2")
     wait_for("checkpoints/*", tmp_path / "Pendulum-P" / "sac" / "seed-0", process)
     children = psutil.Process(process.pid).children(recursive=True)
     assert len(children) >= 2

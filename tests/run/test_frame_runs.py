@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_frames_overlap_unless_told_and_vectors_do_not() -> None:
     assert complete(RunConfig(task="Pendulum-px")).overlap is True
     assert complete(RunConfig(task="Pendulum-px", overlap=False)).overlap is False
     assert not complete(RunConfig(task="Pendulum-P")).overlap
+
+
+def test_what_a_camera_shows_is_drawn_in_a_process_of_its_own_unless_told() -> None:
+    seen = RunConfig(task="cartpole-swingup-px", render_quality="fast")
+    assert complete(seen).env_workers is True
+    assert complete(replace(seen, env_workers=False)).env_workers is False
+    assert complete(RunConfig(task="Pendulum-px")).env_workers is False
+    assert complete(RunConfig(task="Pendulum-P")).env_workers is False
 
 
 def test_configurations_of_before_frames_keep_their_hash() -> None:
