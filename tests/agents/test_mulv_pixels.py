@@ -22,6 +22,7 @@ from mulv.core.window import WindowMemory
 from mulv.data import Replay, ReplayLayout
 from mulv.envs.pendulum import draw_rod
 from mulv.nets.augment import random_shift
+from mulv.nets.image import normalise
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 
@@ -39,7 +40,8 @@ TINY = MuLVConfig(
 )
 AGENT = PixelMuLV(TINY, SPEC)
 UPDATE = jax.jit(AGENT.update)
-KEY = jax.random.key(0)
+KEY, FIRST = jax.random.key(0), jnp.int32(0)
+SEEN = jnp.zeros((2, 3))  # vectors that are kept
 LENGTHS = (1, 3, 2, 7)  # decisions of the replay's episodes; the last is still running
 
 
@@ -112,7 +114,7 @@ def test_staleness_is_how_far_kept_vectors_are_from_those_of_now(state, batch):
     now = jax.jit(jax.vmap(vae.params.embed))(batch.frames)
     spread = float(jnp.mean(jnp.var(now, axis=0)))
     for off in (0.0, 0.5):
-        _, metrics = learn_frames(TINY.image, vae, batch.frames, now + off, KEY)
+        _, metrics = learn_frames(TINY.image, vae, batch.frames, now + off, FIRST, KEY)
         assert metrics["image/staleness"] == pytest.approx(off**2 / spread, rel=1e-3, abs=1e-6)
     assert first == TINY.image.batch_size
 
@@ -122,8 +124,8 @@ def test_the_vae_learns_from_shifted_frames_when_asked(state, batch):
     kept = jax.jit(jax.vmap(vae.params.embed))(batch.frames)
     moved = random_shift(batch.frames, jax.random.fold_in(KEY, 1), pad=4)
     assert not np.array_equal(moved, batch.frames)
-    got, metrics = learn_frames(padded, vae, batch.frames, kept, KEY)
-    by_hand, _ = learn_frames(TINY.image, vae, moved, kept, KEY)
+    got, metrics = learn_frames(padded, vae, batch.frames, kept, FIRST, KEY)
+    by_hand, _ = learn_frames(TINY.image, vae, moved, kept, FIRST, KEY)
     for one, other in zip(jax.tree.leaves(got.params), jax.tree.leaves(by_hand.params), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
     assert metrics["image/staleness"] == pytest.approx(0.0, abs=1e-6)  # of the frames as they are
@@ -189,7 +191,7 @@ def test_the_vae_learns_to_draw_the_frame_that_it_is_shown():
 
     @eqx.filter_jit
     def step(vae, key):
-        return learn_frames(config, vae, frames, jnp.zeros((2, 4)), key)[0]
+        return learn_frames(config, vae, frames, jnp.zeros((2, 4)), FIRST, key)[0]
 
     @jax.jit
     def squared_errors(vae):
@@ -205,6 +207,29 @@ def test_the_vae_learns_to_draw_the_frame_that_it_is_shown():
     own, other = jnp.diag(after), jnp.diag(after[:, ::-1])
     assert (own < 0.1 * jnp.diag(before)).all()
     assert (own < 0.5 * other).all()
+
+
+def test_the_background_is_the_mean_of_what_was_pre_trained_on_and_then_stays():
+    config = replace(TINY.image, centred=True, pretraining=3)
+    rods = jnp.asarray([[draw_rod(angle), draw_rod(-angle)] for angle in (0.3, 1.0, 2.0, 3.0)])
+    vae = start_training(config.optimiser, ImageVAE(config, key=KEY))
+    step = eqx.filter_jit(lambda vae, frames, number: learn_frames(config, vae, frames, SEEN, number, KEY)[0])
+    assert not vae.params.background.any()
+    for number, frames in enumerate(rods):
+        vae = step(vae, frames, jnp.int32(number))
+    pictures = np.stack([normalise(frame) for frame in rods[:3].reshape(-1, 64, 64, 3)])
+    np.testing.assert_allclose(vae.params.background, pictures.mean(0), atol=1e-5)
+
+
+def test_what_is_seen_is_taken_against_the_background_and_drawn_on_it():
+    plain = ImageVAE(TINY.image, key=KEY)
+    behind = normalise(jnp.asarray(draw_rod(1.0)))
+    vae = eqx.tree_at(lambda v: v.background, plain, behind)
+    assert not np.any(vae.picture(jnp.asarray(draw_rod(1.0))))
+    blank = eqx.tree_at(lambda v: v.decoder.head.kernel, vae, jnp.zeros_like(vae.decoder.head.kernel))
+    np.testing.assert_array_equal(blank.draw(jnp.ones(3)), draw_rod(1.0))  # what is drawn of nothing
+    frame = jnp.asarray(draw_rod(2.0))
+    assert np.abs(vae.embed(frame) - plain.embed(frame)).max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,8 @@ class PixelMuLV(AbstractWindowAgent):
 
         def look() -> tuple[Trained, Metrics]:
             assert batch.frames is not None
-            return learn_frames(
-                self.config.image, state.vae, batch.frames, batch.x_h.obs[: len(batch.frames), -1], vae_key
-            )
+            kept = batch.x_h.obs[: len(batch.frames), -1]
+            return learn_frames(self.config.image, state.vae, batch.frames, kept, state.updates, vae_key)
 
         due = pretrains | (state.updates % self.config.image.every == 0)
         vae, seen = jax.lax.cond(due, look, lambda: (state.vae, state.seen))

@@ -7,14 +7,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.augment import random_shift
-from mulv.nets.image import Frame, ImageDecoder, ImageEncoder, Picture, denormalise, normalise
+from mulv.nets.image import FRAME_SHAPE, Frame, ImageDecoder, ImageEncoder, Picture, denormalise, normalise
 
 Embedding = Float[Array, "obs"]
 LOG_STD_RANGE = (-5.0, 1.0)
@@ -43,6 +43,8 @@ class ImageConfig:
     """Weight of the embedding's KL to a unit Gaussian; 1 is the ELBO of pixels of unit variance."""
     pad: int = 0
     """Pixels by which the frames that the VAE learns from are shifted at most; 0 is not at all."""
+    centred: bool = False
+    """Take the mean frame of pre-training from every frame, so that what moves is all that is left."""
 
     def __post_init__(self) -> None:
         for name in ("embedding_dim", "channels", "batch_size", "every", "refreshed"):
@@ -64,11 +66,17 @@ class ImageVAE(eqx.Module):
 
     encoder: ImageEncoder
     decoder: ImageDecoder
+    background: Picture  # what every picture is taken against; no gradient reaches it
 
     def __init__(self, config: ImageConfig, *, key: PRNGKeyArray):
         encoder_key, decoder_key = jax.random.split(key)
         self.encoder = ImageEncoder(2 * config.embedding_dim, config.channels, key=encoder_key)
         self.decoder = ImageDecoder(config.embedding_dim, config.channels, key=decoder_key)
+        self.background = jnp.zeros(FRAME_SHAPE)
+
+    def picture(self, frame: Frame) -> Picture:
+        """What the networks see of a frame."""
+        return normalise(frame) - jax.lax.stop_gradient(self.background)
 
     def posterior(self, picture: Picture) -> DiagonalNormal:
         """q(e | frame)."""
@@ -79,11 +87,11 @@ class ImageVAE(eqx.Module):
 
         Of a convolution it is only the gradients that XLA is slow with on a CPU.
         """
-        return _gaussian(self.encoder(normalise(frame), "plain")).mean
+        return _gaussian(self.encoder(self.picture(frame), "plain")).mean
 
     def draw(self, embedding: Embedding) -> Frame:
         """The frame that a vector stands for."""
-        return denormalise(self.decoder(embedding))
+        return denormalise(self.decoder(embedding) + self.background)
 
 
 def _gaussian(out: Float[Array, "out"]) -> DiagonalNormal:
@@ -102,11 +110,20 @@ class FrameTerms(NamedTuple):
 
 def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
     """How well e ~ q explains the frame that it is of."""
-    picture = normalise(frame)
+    picture = vae.picture(frame)
     q = vae.posterior(picture)
     error = 0.5 * jnp.sum(jnp.square(picture - vae.decoder(q.sample(noise))))
     unit = DiagonalNormal(jnp.zeros_like(q.mean), jnp.ones_like(q.std))
     return FrameTerms(error, q.kl(unit), q.mean)
+
+
+def _look_behind(
+    config: ImageConfig, vae: ImageVAE, frames: UInt8[Array, "batch 64 64 3"], number: Int[Array, ""]
+) -> ImageVAE:
+    """The background is the mean of the frames of pre-training so far, and stays when that is over."""
+    share = jnp.where(number < config.pretraining, 1.0 / (number + 1), 0.0)
+    change = share * (jnp.mean(jax.vmap(normalise)(frames), axis=0) - vae.background)
+    return eqx.tree_at(lambda v: v.background, vae, vae.background + change)
 
 
 def learn_frames(
@@ -114,11 +131,17 @@ def learn_frames(
     trained: Trained,
     frames: UInt8[Array, "batch 64 64 3"],
     kept: Float[Array, "batch obs"],
+    number: Int[Array, ""],
     key: PRNGKeyArray,
 ) -> tuple[Trained, Metrics]:
-    """The VAE one step on; metrics say how far the embeddings that were `kept` are from what it makes now."""
+    """The VAE one step on, its `number`-th from 0 while it is pre-trained.
+
+    Metrics say how far the embeddings that were `kept` are from what it makes now.
+    """
     noise = jax.random.normal(key, (frames.shape[0], config.embedding_dim))
     shown = random_shift(frames, jax.random.fold_in(key, 1), pad=config.pad)
+    if config.centred:
+        trained = trained._replace(params=_look_behind(config, trained.params, shown, number))
 
     def loss(vae: ImageVAE) -> tuple[Array, FrameTerms]:
         terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(shown, noise)
