@@ -81,6 +81,8 @@ class Learner:
         if not first:
             config = replace(config, eval_every=RunDirectory(self._directory).read_config().eval_every)
         make = None if self._own_env else self._make
+        # A process of an environment's own would begin by running the caller's script again.
+        config = replace(config, env_workers=bool(config.env_workers))
         config = complete(config) if self._own_env else config
         outcome = train(config, self._directory, make=make, resume=not first, progress=progress_bar)
         self._restore(outcome.directory)

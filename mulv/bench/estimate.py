@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from mulv.bench.suite import Job
-from mulv.envs import PIXEL_TASKS, TASKS
+from mulv.envs import resolve
 
 # Environment steps a second of one run on one core, with vector observations and one update a step.
 ESTIMATED_RATE: defaultdict[str, float] = defaultdict(lambda: 45.0, {"mulv": 45.0, "sac": 100.0})
@@ -16,12 +16,10 @@ START_SECONDS = 10.0  # imports and compilation
 
 def seconds(job: Job) -> float:
     """Seconds of one core."""
-    config, task = job.config, {**TASKS, **PIXEL_TASKS}.get(job.config.task)
-    if task is not None and task.pixels:
+    config, task = job.config, resolve(job.config.task, job.config.keep)
+    rates, evaluation_rate = ESTIMATED_RATE, EVALUATION_RATE
+    if task.pixels:
         rates, evaluation_rate = FRAMES_RATE, FRAMES_EVALUATION_RATE
-    else:
-        rates, evaluation_rate = ESTIMATED_RATE, EVALUATION_RATE
-    horizon = 1000 if task is None else task.horizon
     evaluations = -(-job.steps // config.eval_every) if config.eval_every else 0
-    evaluating = evaluations * config.eval_episodes * horizon / evaluation_rate
+    evaluating = evaluations * config.eval_episodes * (task.horizon or 1000) / evaluation_rate
     return START_SECONDS + job.steps / rates[config.algo] + evaluating

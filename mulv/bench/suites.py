@@ -27,11 +27,12 @@ _DMC = """
 """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
-# `mulv/paper` and `drqv2` are of published sizes, after the paper's random steps; `mulv` is ours.
+# `mulv/paper` and `drqv2` are of published sizes, `mulv` is ours; all begin with the paper's random steps.
+SEEING_OPTIONS: Options = {"learning_starts": 4000}
 SEEING = {
     "mulv": MULV,
-    "mulv/paper": Method("mulv", {"learning_starts": 4000}, preset="paper"),
-    "drqv2": Method("drqv2", {"learning_starts": 4000}, preset="paper"),
+    "mulv/paper": Method("mulv", preset="paper"),
+    "drqv2": Method("drqv2", preset="paper"),
     "dreamer": Method("dreamer"),
     "mwm": Method("mwm"),
 }
@@ -182,6 +183,7 @@ _ALL = [
         methods=SEEING,
         steps=1_000_000,
         seeds=_seeds(5),
+        options=SEEING_OPTIONS,
     ),
     Suite(
         "dmc-pixels",
@@ -190,6 +192,7 @@ _ALL = [
         methods=SEEING,
         steps=500_000,
         seeds=_seeds(5),
+        options=SEEING_OPTIONS,
     ),
     Suite(
         "pixels-20k",

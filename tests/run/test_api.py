@@ -11,6 +11,7 @@ import pytest
 import mulv
 from mulv.api import Learner
 from mulv.core.errors import MulvError
+from mulv.envs.gl import find_gl
 from mulv.nets.trunk import TrunkConfig
 
 TINY = {"window": 3, "batch_size": 8, "trunk": TrunkConfig("mlp", 16, 1), "learning_starts": 50}
@@ -82,3 +83,19 @@ def test_evaluation_reports_every_episode() -> None:
     evaluation = mulv.SAC("Pendulum-P", **TINY).evaluate(episodes=3)
     assert len(evaluation.returns) == len(set(evaluation.returns)) == 3
     assert evaluation.lengths == [200, 200, 200]
+
+
+def test_a_plain_script_learns_a_task_that_a_camera_shows(tmp_path: Path) -> None:
+    """Without a guard around it: a process of the environment's own would run it again."""
+    try:
+        find_gl()
+    except MulvError as error:
+        pytest.skip(str(error))
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import mulv\n"
+        "agent = mulv.DrQV2('mulv/cartpole-swingup-px-v0', eval_every=0, replay_capacity=100)\n"
+        "print(agent.learn(20).env_steps)\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert ran.stdout == "20\n", ran.stderr
