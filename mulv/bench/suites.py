@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from mulv.bench.pixel_suites import PIXEL_SUITES
 from mulv.bench.suite import Method, Options, Suite, read_suite
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
-from mulv.envs import PIXEL_TASKS
 
 MULV = Method("mulv")
 # Features and discount that were the default when most of these were measured.
@@ -21,22 +21,6 @@ PLAIN: Options = {"trunk.kind": "mlp", "initial_temperature": 1.0, "tau": 0.005}
 _PAPER = "HalfCheetah Humanoid Walker Ant Hopper Pendulum cheetah-run walker-run hopper-hop humanoid-run"
 MASKED = tuple(f"{name}-P" for name in _PAPER.split())  # dm_control's hopper-hop is the paper's Hopper-run
 MBBL = tuple(f"{name}-P-mbbl" for name in _PAPER.split()[:6])
-_DMC = """
-    acrobot-swingup reacher-easy reacher-hard finger-turn_easy manipulation-reach_duplo quadruped-walk
-    quadruped-run cartpole-swingup_sparse hopper-hop cheetah-run walker-run
-"""
-DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
-METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
-# `mulv/paper` and `drqv2` are of published sizes, `mulv` is ours; all begin with the paper's random steps.
-SEEING_OPTIONS: Options = {"learning_starts": 4000}
-SEEING = {
-    "mulv": MULV,
-    "mulv/paper": Method("mulv", preset="paper"),
-    "drqv2": Method("drqv2", preset="paper"),
-    "dreamer": Method("dreamer"),
-    "mwm": Method("mwm"),
-}
-SEEN = ("Pendulum-px", "cartpole-swingup-px", "metaworld/drawer-close-px")
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
@@ -176,37 +160,7 @@ _ALL = [
         steps=200_000,
         seeds=_seeds(4),
     ),
-    Suite(
-        "metaworld-50",
-        "all of Meta-world from pixels",
-        tasks=METAWORLD,
-        methods=SEEING,
-        steps=1_000_000,
-        seeds=_seeds(5),
-        options=SEEING_OPTIONS,
-    ),
-    Suite(
-        "dmc-pixels",
-        "the DeepMind Control Suite from pixels",
-        tasks=DMC_PIXELS,
-        methods=SEEING,
-        steps=500_000,
-        seeds=_seeds(5),
-        options=SEEING_OPTIONS,
-    ),
-    Suite(
-        "pixels-20k",
-        "frames on a CPU: µLV-Rep with and without a past, and DrQ-v2 with the same windows and updates",
-        tasks=SEEN,
-        methods={
-            "mulv": Method("mulv", preset="pixels"),
-            "mulv/window-1": Method("mulv", {"window": 1}, preset="pixels"),
-            "drqv2": Method("drqv2", {"scale_rewards": True}),
-        },
-        steps=20_000,
-        seeds=_seeds(3),
-        options={"eval_every": 2000, "env_workers": False},  # a run has one core
-    ),
+    *PIXEL_SUITES,
     Suite(
         "exploration",
         "sparse rewards, with the ellipsoid's bonus and without",

@@ -1,8 +1,9 @@
 """The paper's image networks: frames of 64×64×3 to vectors and back.
 
-Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3); channels may be fewer. The
-paper gives channels only: here kernels of 4 halve or double the size (64, 32, 16, 8, 4), the 1024 units are
-4×4×64, and the last convolution has a kernel of 3.
+Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3); channels may be fewer, and
+the decoder may draw smaller pictures with fewer layers. The paper gives channels only: here kernels of 4
+halve or double the size (64, 32, 16, 8, 4), the 1024 units are 4×4×64, and the last kernel is one of 3. The
+decoder is smooth (SiLU): with ReLU it may draw the mean frame for long before it finds what is small.
 """
 
 import equinox as eqx
@@ -15,7 +16,8 @@ from mulv.nets.conv import Conv, Method
 from mulv.nets.trunk import Linear
 
 FRAME_SHAPE = (64, 64, 3)
-CHANNELS, LAYERS, SMALLEST, HIDDEN = 32, 4, 4, 1024
+CHANNELS, LAYERS, SMALLEST = 32, 4, 4
+UNITS = (100, 1024)  # of the decoder's layers before its convolutions
 # ImageNet's, as the paper says.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -58,21 +60,35 @@ class ImageEncoder(eqx.Module):
         return self.head(x.ravel())
 
 
+def shrink(picture: Picture, size: int) -> Float[Array, "size size 3"]:
+    """A picture at a size that divides its own: means over squares."""
+    block = FRAME_SHAPE[0] // size
+    return jnp.mean(picture.reshape(size, block, size, block, 3), axis=(1, 3))
+
+
+def enlarge(picture: Float[Array, "size size 3"]) -> Picture:
+    """A picture at full size: squares of one colour."""
+    block = FRAME_SHAPE[0] // picture.shape[0]
+    return jnp.repeat(jnp.repeat(picture, block, axis=0), block, axis=1)
+
+
 class ImageDecoder(eqx.Module):
-    """MLP(in_dim), MLP(1024), ConvT(channels)×4, Conv(3): a vector to a normalised frame."""
+    """MLP(100), MLP(1024), ConvT(channels)×4, Conv(3): a vector to a normalised frame; ×3 to one of 32×32."""
 
     first: Linear
     second: Linear
     convs: list[Conv]
     head: Conv
 
-    def __init__(self, in_dim: int = 100, channels: int = CHANNELS, *, key: PRNGKeyArray):
-        first_key, second_key, head_key, *conv_keys = jax.random.split(key, LAYERS + 3)
-        self.first = Linear(in_dim, in_dim, key=first_key, scale=2.0**0.5)
-        self.second = Linear(in_dim, HIDDEN, key=second_key, scale=2.0**0.5)
+    def __init__(self, in_dim: int = 100, channels: int = CHANNELS, size: int = 64, *, key: PRNGKeyArray):
+        layers = (size // SMALLEST).bit_length() - 1
+        first_key, second_key, head_key, *conv_keys = jax.random.split(key, layers + 3)
+        few, many = UNITS
+        self.first = Linear(in_dim, few, key=first_key, scale=2.0**0.5)
+        self.second = Linear(few, many, key=second_key, scale=2.0**0.5)
         self.convs = [
             Conv(
-                HIDDEN // SMALLEST**2 if i == 0 else channels,
+                many // SMALLEST**2 if i == 0 else channels,
                 channels,
                 kernel=4,
                 stride=2,
@@ -84,8 +100,8 @@ class ImageDecoder(eqx.Module):
         ]
         self.head = Conv(channels, 3, kernel=3, stride=1, padding=1, key=head_key)
 
-    def __call__(self, z: Float[Array, "in"]) -> Picture:
-        x = jax.nn.relu(self.second(jax.nn.relu(self.first(z)))).reshape(SMALLEST, SMALLEST, -1)
+    def __call__(self, z: Float[Array, "in"]) -> Float[Array, "size size 3"]:
+        x = jax.nn.silu(self.second(jax.nn.silu(self.first(z)))).reshape(SMALLEST, SMALLEST, -1)
         for layer in self.convs:
-            x = jax.nn.relu(layer(x))
+            x = jax.nn.silu(layer(x))
         return self.head(x)

@@ -232,6 +232,36 @@ def test_what_is_seen_is_taken_against_the_background_and_drawn_on_it():
     assert np.abs(vae.embed(frame) - plain.embed(frame)).max() > 1e-3
 
 
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_a_smaller_drawing_is_held_to_the_means_of_squares_by_as_many_pixels(size):
+    config, frame = replace(TINY.image, drawn=size), jnp.asarray(draw_rod(2.0))
+    vae = ImageVAE(config, key=KEY)
+    drawn = np.asarray(vae.decoder(vae.embed(frame)))
+    assert drawn.shape == (size, size, 3)
+    block, picture = 64 // size, np.asarray(normalise(frame))
+    expected = 0.0
+    for row in range(size):
+        for column in range(size):
+            square = picture[row * block : (row + 1) * block, column * block : (column + 1) * block]
+            expected += 0.5 * block**2 * np.square(square.mean((0, 1)) - drawn[row, column]).sum()
+    got = explain_frame(vae, frame, jnp.zeros(3)).error  # no noise: the decoder sees the embedding itself
+    assert float(got) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_smaller_drawing_is_shown_at_full_size_on_the_background():
+    vae = ImageVAE(replace(TINY.image, drawn=32), key=KEY)
+    bias = jnp.array([-9.0, 0.0, 9.0])  # red as dark as can be, blue as bright
+    vae = eqx.tree_at(
+        lambda v: (v.decoder.head.kernel, v.decoder.head.bias), vae, (0 * vae.decoder.head.kernel, bias)
+    )
+    vae = eqx.tree_at(lambda v: v.background, vae, normalise(jnp.asarray(draw_rod(1.0))))
+    shown = np.asarray(vae.draw(jnp.ones(3)))
+    assert shown.shape == (64, 64, 3)
+    assert not shown[..., 0].any()
+    np.testing.assert_array_equal(shown[..., 1], draw_rod(1.0)[..., 1])
+    assert (shown[..., 2] == 255).all()
+
+
 @pytest.mark.parametrize(
     ("config", "spec", "message"),
     [
@@ -251,6 +281,11 @@ def test_what_cannot_be_learned_from_is_said(config, spec, message):
 def test_a_setting_of_the_vae_out_of_range_is_named(field):
     with pytest.raises(MulvError, match=f"image.{field} is 0"):
         ImageConfig(**{field: 0})
+
+
+def test_a_size_that_cannot_be_drawn_is_named():
+    with pytest.raises(MulvError, match=r"image\.drawn is 48; it must be one of 16, 32, 64"):
+        ImageConfig(drawn=48)
 
 
 def test_what_a_task_shows_decides_which_agent_learns_it():

@@ -14,10 +14,21 @@ from mulv.core.gaussian import DiagonalNormal
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.augment import random_shift
-from mulv.nets.image import FRAME_SHAPE, Frame, ImageDecoder, ImageEncoder, Picture, denormalise, normalise
+from mulv.nets.image import (
+    FRAME_SHAPE,
+    Frame,
+    ImageDecoder,
+    ImageEncoder,
+    Picture,
+    denormalise,
+    enlarge,
+    normalise,
+    shrink,
+)
 
 Embedding = Float[Array, "obs"]
 LOG_STD_RANGE = (-5.0, 1.0)
+SIZES = (16, 32, 64)
 FRAME_METRICS = ("image/error", "image/kl", "image/staleness")
 
 
@@ -45,11 +56,16 @@ class ImageConfig:
     """Pixels by which the frames that the VAE learns from are shifted at most; 0 is not at all."""
     centred: bool = False
     """Take the mean frame of pre-training from every frame, so that what moves is all that is left."""
+    drawn: int = 64
+    """Edge of the pictures that the decoder draws: at 32 or 16, where pixels are means of the frame's, a step
+    is cheaper, and what is thin is found sooner."""
 
     def __post_init__(self) -> None:
         for name in ("embedding_dim", "channels", "batch_size", "every", "refreshed"):
             if getattr(self, name) < 1:
                 raise MulvError(f"image.{name} is {getattr(self, name)}; it must be at least 1")
+        if self.drawn not in SIZES:
+            raise MulvError(f"image.drawn is {self.drawn}; it must be one of {', '.join(map(str, SIZES))}")
         if not self.learning_rate > 0:
             raise MulvError(f"image.learning_rate is {self.learning_rate}; it must be positive")
         for name in ("pretraining", "kl_weight", "pad"):
@@ -71,7 +87,7 @@ class ImageVAE(eqx.Module):
     def __init__(self, config: ImageConfig, *, key: PRNGKeyArray):
         encoder_key, decoder_key = jax.random.split(key)
         self.encoder = ImageEncoder(2 * config.embedding_dim, config.channels, key=encoder_key)
-        self.decoder = ImageDecoder(config.embedding_dim, config.channels, key=decoder_key)
+        self.decoder = ImageDecoder(config.embedding_dim, config.channels, config.drawn, key=decoder_key)
         self.background = jnp.zeros(FRAME_SHAPE)
 
     def picture(self, frame: Frame) -> Picture:
@@ -91,7 +107,7 @@ class ImageVAE(eqx.Module):
 
     def draw(self, embedding: Embedding) -> Frame:
         """The frame that a vector stands for."""
-        return denormalise(self.decoder(embedding) + self.background)
+        return denormalise(enlarge(self.decoder(embedding)) + self.background)
 
 
 def _gaussian(out: Float[Array, "out"]) -> DiagonalNormal:
@@ -112,7 +128,9 @@ def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
     """How well e ~ q explains the frame that it is of."""
     picture = vae.picture(frame)
     q = vae.posterior(picture)
-    error = 0.5 * jnp.sum(jnp.square(picture - vae.decoder(q.sample(noise))))
+    drawn = vae.decoder(q.sample(noise))
+    pixels = picture.size / drawn.size  # of the frame in one that is drawn: the sum is over the frame's
+    error = 0.5 * pixels * jnp.sum(jnp.square(shrink(picture, drawn.shape[0]) - drawn))
     unit = DiagonalNormal(jnp.zeros_like(q.mean), jnp.ones_like(q.std))
     return FrameTerms(error, q.kl(unit), q.mean)
 
