@@ -19,6 +19,15 @@ SEEING = {
     "mwm": Method("mwm"),
 }
 SEEN = ("Pendulum-px", "cartpole-swingup-px", "metaworld/drawer-close-px")
+# A thin pole: drawn at half size against the mean frame, its motion shown at a scale of its own.
+THIN: Options = {
+    "batch_size": 256,
+    "encode_changes": True,
+    "image.centred": True,
+    "image.drawn": 32,
+    "image.kl_weight": 0.1,
+    "image.pretraining": 1500,
+}
 
 PIXEL_SUITES = [
     Suite(
@@ -51,5 +60,23 @@ PIXEL_SUITES = [
         steps=20_000,
         seeds=tuple(range(3)),
         options={"eval_every": 2000, "env_workers": False},  # a run has one core
+    ),
+    Suite(
+        "cartpole-100k",
+        "a pole swung up from frames, each action held for eight steps, as is usual at 100K steps",
+        tasks=("cartpole-swingup-px",),
+        methods={
+            "mulv": Method("mulv", THIN, preset="pixels"),
+            "drqv2": Method("drqv2", {"scale_rewards": True}),
+        },
+        steps=100_000,
+        seeds=tuple(range(3)),
+        options={
+            "action_repeat": 8,
+            "replay_ratio": 2.0,
+            "learning_starts": 8000,
+            "eval_every": 10_000,
+            "env_workers": False,
+        },
     ),
 ]
