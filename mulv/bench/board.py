@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from mulv.bench.estimate import ESTIMATED_RATE
+from mulv.bench.estimate import steps_a_second
 from mulv.bench.lines import Result
 from mulv.bench.process import Message
 from mulv.bench.suite import Job
@@ -124,7 +124,7 @@ class Board:
         """By the rates seen so far, or by estimates where a method has not run yet."""
         work = sum(
             (job.steps - (self._paces[job].steps if job in self._paces else 0))
-            / self._rates.get(job.method, ESTIMATED_RATE[job.config.algo] / self._together)
+            / self._rates.get(job.method, steps_a_second(job) / self._together)
             for job in self._open
         )
         return work / max(1, min(self._slots * self._together, len(self._open)))

@@ -20,7 +20,7 @@ from mulv.run.interrupts import Interrupts
 
 def list_suites() -> list[str]:
     """A line a suite: its size, and how long one core would take."""
-    row = "{:20}{:>6}{:>9}{:>7}{:>10}{:>6}{:>12}  {}"
+    row = f"{{:{max(map(len, SUITES))}}}{{:>7}}{{:>9}}{{:>7}}{{:>10}}{{:>6}}{{:>12}}  {{}}"
     lines = [row.format("suite", "tasks", "methods", "seeds", "steps", "runs", "core-hours", "")]
     for suite in SUITES.values():
         lacking = suite.lacks()

@@ -56,6 +56,16 @@ def test_estimates_are_what_runs_took_within_a_factor_of_three(name: str) -> Non
     assert 1 / 3 < statistics.median(ratios) < 3
 
 
+def test_a_run_takes_as_long_as_its_updates() -> None:
+    def seconds(**options: float) -> float:
+        methods = {"mulv": Method("mulv", {"eval_every": 0, **options})}
+        jobs = Suite("s", "", ("Pendulum-P",), methods, steps=10_000, seeds=(0,)).jobs()
+        return estimate.seconds(jobs[0]) - estimate.START_SECONDS
+
+    assert seconds(replay_ratio=4.0) == pytest.approx(4 * seconds())
+    assert seconds(action_repeat=2) == pytest.approx(seconds() / 2)
+
+
 def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
     jobs = SUITES["quick"].jobs()
     assert sum(map(estimate.seconds, jobs)) / 2 < 3600
