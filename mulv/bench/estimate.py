@@ -16,7 +16,8 @@ START_SECONDS = 10.0  # imports and compilation
 
 def steps_a_second(job: Job) -> float:
     """Steps of a run on one core, as the run counts them: of the simulator, and updates on data alone."""
-    rates = FRAMES_UPDATE_RATE if _sees(job) else UPDATE_RATE
+    sees = resolve(job.config.task, job.config.keep).pixels
+    rates = FRAMES_UPDATE_RATE if sees else UPDATE_RATE
     return rates[job.config.algo] * job.config.repeat / max(job.config.replay_ratio, 0.1)
 
 
@@ -27,7 +28,3 @@ def seconds(job: Job) -> float:
     decisions = evaluations * config.eval_episodes * (task.horizon or 1000) / config.repeat
     evaluating = decisions / (FRAMES_EVALUATION_RATE if task.pixels else EVALUATION_RATE)
     return START_SECONDS + job.steps / steps_a_second(job) + evaluating
-
-
-def _sees(job: Job) -> bool:
-    return resolve(job.config.task, job.config.keep).pixels
