@@ -65,14 +65,14 @@ PIXEL_SUITES = [
         options={"eval_every": 2000, "env_workers": False},  # a run has one core
     ),
     Suite(
-        "cartpole-100k",
-        "a pole swung up from frames, each action held for eight steps, as is usual at 100K steps",
+        "cartpole-200k",
+        "a pole swung up from frames, each action held for eight steps",
         tasks=("cartpole-swingup-px",),
         methods={
             "mulv": Method("mulv", THIN, preset="pixels"),
             "drqv2": Method("drqv2", {"scale_rewards": True}),
         },
-        steps=100_000,
+        steps=200_000,
         seeds=tuple(range(3)),
         options={
             "action_repeat": 8,
