@@ -20,7 +20,7 @@ SEEING = {
 }
 SEEN = ("Pendulum-px", "cartpole-swingup-px", "metaworld/drawer-close-px")
 # A thin pole: drawn at half size against the mean frame, its motion shown at a scale of its own. Where it is
-# takes few numbers: of more, the VAE makes a code that neighbouring poses hardly share, and that hides speeds.
+# takes few numbers: of more, the VAE makes a code that close poses hardly share, and that hides speeds.
 THIN: Options = {
     "batch_size": 256,
     "learning_rate": 1e-3,
