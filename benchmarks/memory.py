@@ -1,10 +1,12 @@
 """How the memory of a run on frames grows: MB of resident memory per 10K steps, after it has warmed up.
 
     python benchmarks/memory.py                          50K steps of Pendulum-px
-    python benchmarks/memory.py --steps 4000             only to see that it works
+    python benchmarks/memory.py --steps 10000            only to see that it works
 
-A run is a process; its memory, and that of any process below it, is read off whenever it has logged a line of
-metrics. The slope is that of a straight line through what was read in its last four fifths.
+A run is a process; its memory, and that of any process below it, is read off five times a second. What counts
+is the least in every 2500 steps, so that a batch which is there for a moment does not; the slope is that of a
+straight line through these of the last four fifths. It is given of all resident memory, and of the part that
+is the run's own: the rest is of files, libraries for example, which the kernel takes back as it likes.
 
 Prints one JSON object as its last line and writes it to results/speed/memory.json.
 """
@@ -23,53 +25,72 @@ from keeping import keep
 from tqdm import tqdm
 
 TASK = "Pendulum-px"
+INTERVAL = 2500  # steps
 
 
-def resident_mb(process: psutil.Process) -> float:
-    """Of a process and all below it, each counted whole."""
-    family = [process, *process.children(recursive=True)]
-    return sum(member.memory_info().rss for member in family) / 1e6
+def resident_mb(process: psutil.Process) -> tuple[float, float]:
+    """Of a process and all below it, each counted whole: everything, and without what is of files."""
+    read = [member.memory_info() for member in (process, *process.children(recursive=True))]
+    return sum(info.rss for info in read) / 1e6, sum(info.rss - info.shared for info in read) / 1e6
 
 
-def watched(command: list[str], metrics: Path, steps: int) -> list[tuple[int, float]]:
-    """Environment steps and MB, at each line of metrics that the run writes."""
-    read: list[tuple[int, float]] = []
+def env_steps(metrics: Path) -> int:
+    """As of the last whole line that the run has logged."""
+    lines = metrics.read_text().rpartition("\n")[0].splitlines() if metrics.exists() else []
+    return json.loads(lines[-1])["env_steps"] if lines else 0
+
+
+def watched(command: list[str], metrics: Path, steps: int) -> np.ndarray:
+    """Environment steps, MB and own MB, at each reading."""
+    read: list[tuple[float, ...]] = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
         process, bar = psutil.Process(run.pid), tqdm(total=steps, desc=f"memory on {TASK}", unit="step")
         while run.poll() is None:
             time.sleep(0.2)
-            lines = metrics.read_text().splitlines() if metrics.exists() else []
-            now = json.loads(lines[-1])["env_steps"] if lines else 0
-            if lines and (not read or now > read[-1][0]):
-                try:
-                    read.append((now, resident_mb(process)))
-                except psutil.NoSuchProcess:
-                    break  # it has just ended
-                bar.update(now - bar.n)
+            now = env_steps(metrics)
+            bar.update(now - bar.n)
+            try:
+                read.append((now, *resident_mb(process)))
+            except psutil.NoSuchProcess:
+                continue  # one below it has just ended, or it has itself
         bar.close()
     if run.returncode:
         sys.exit(f"the run failed: {' '.join(command)}")
-    return read
+    return np.array(read)
+
+
+def least(read: np.ndarray, steps: int) -> np.ndarray:
+    """Of every interval its end and the least that was read before it, where anything was."""
+    ends = np.arange(INTERVAL, steps + 1, INTERVAL)
+    within = [(end, read[(read[:, 0] >= end - INTERVAL) & (read[:, 0] < end), 1:]) for end in ends]
+    return np.array([(end, *values.min(axis=0)) for end, values in within if len(values)])
+
+
+def slope(steps: np.ndarray, mb: np.ndarray) -> float:
+    """MB per 10K steps."""
+    return round(float(np.polyfit(steps, mb, 1)[0] * 10_000), 3)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=50_000, help="environment steps of the run")
     options = parser.parse_args()
+    if options.steps < 4 * INTERVAL:
+        parser.error(f"--steps is {options.steps}; a line needs at least {4 * INTERVAL}")
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "mulv", "train", "--task", TASK, "--preset", "pixels"]
         command += ["--total-steps", str(options.steps), "--out", out]
         metrics = Path(out) / TASK / "mulv" / "seed-0" / "metrics.jsonl"
-        read = np.array(watched(command, metrics, options.steps))
-    steps, mb = read[read[:, 0] >= options.steps / 5].T
-    slope = float(np.polyfit(steps, mb, 1)[0] * 10_000)
+        read = least(watched(command, metrics, options.steps), options.steps)
+    steps, all_mb, own_mb = read[read[:, 0] >= options.steps / 5].T
     figures = {
-        "rss_mb_per_10k_steps": round(slope, 3),
-        "rss_mb_after_warm_up": round(float(mb[0]), 1),
-        "rss_mb_at_the_end": round(float(mb[-1]), 1),
+        "rss_mb_per_10k_steps": slope(steps, all_mb),
+        "own_mb_per_10k_steps": slope(steps, own_mb),
+        "rss_mb_after_warm_up": round(float(all_mb[0]), 1),
+        "rss_mb_at_the_end": round(float(all_mb[-1]), 1),
         "steps": options.steps,
         "task": TASK,
-        "read": [[int(step), round(float(value), 2)] for step, value in read],
+        "read": [[int(step), *(round(float(mb), 2) for mb in values)] for step, *values in read],
     }
     print(json.dumps(keep("memory", figures)))
 
