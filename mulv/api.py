@@ -116,7 +116,7 @@ class Learner:
             first,
             key,
             np.int32(self._calls),
-            deterministic=deterministic,
+            octaves=0 if deterministic else 1,
         )
         action = np.asarray(actions[0])
         return (np.asarray(action.argmax()) if self.spec.discrete else action), jax.tree.map(

@@ -37,9 +37,12 @@ class AgentConfig:
     """Show networks the newest observation and the changes that led to it, each at its own scale."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
+    noise_octaves: int = 8
+    """Of the noise that continuous actions explore by: with n, parts of it last for 2^(n-1) decisions; 1 is
+    white, which a body of some mass hardly feels."""
 
     def __post_init__(self) -> None:
-        for name in ("window", "n_step", "batch_size"):
+        for name in ("window", "n_step", "batch_size", "noise_octaves"):
             if getattr(self, name) < 1:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if not 0 < self.gamma <= 1:
@@ -63,6 +66,11 @@ class AbstractAgent(ABC):
         """What `update` wants cut from the replay."""
 
     @property
+    def octaves(self) -> int:
+        """Of the noise that explores."""
+        return 1 if self.spec.discrete else self.config.noise_octaves
+
+    @property
     def pretraining(self) -> int:
         """Updates that are due at once when learning starts, on what there is by then."""
         return 0
@@ -81,11 +89,9 @@ class AbstractAgent(ABC):
         state: PyTree,
         memory: Any,  # of the kind that init_memory gives
         o_h: Float[Array, "obs"],
-        key: PRNGKeyArray,
-        *,
-        deterministic: bool,
+        noise: Float[Array, "act"] | None,
     ) -> tuple[Float[Array, "act"], Any]:
-        """The action at o_h, and the memory after taking it."""
+        """The action at o_h that standard normal noise picks, or the best, and the memory after it."""
 
     @abstractmethod
     def update(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
@@ -123,10 +129,8 @@ class AbstractWindowAgent(AbstractAgent):
     """An agent that carries the window x_h from step to step, and chooses an action by that alone."""
 
     @abstractmethod
-    def choose(
-        self, state: Any, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
-    ) -> Float[Array, "act"]:
-        """The action at a window."""
+    def choose(self, state: Any, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        """The action at a window; without noise, the best."""
 
     def init_memory(self) -> WindowMemory:
         return WindowMemory(self.spec, self.config.window)
@@ -136,12 +140,10 @@ class AbstractWindowAgent(AbstractAgent):
         state: PyTree,
         memory: WindowMemory,
         o_h: Float[Array, "obs"],
-        key: PRNGKeyArray,
-        *,
-        deterministic: bool,
+        noise: Float[Array, "act"] | None,
     ) -> tuple[Float[Array, "act"], WindowMemory]:
         memory = memory.push_obs(o_h)
-        a_h = self.choose(state, memory.x_h, key, deterministic=deterministic)
+        a_h = self.choose(state, memory.x_h, noise)
         return a_h, memory.push_action(a_h)
 
 

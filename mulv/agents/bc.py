@@ -19,7 +19,7 @@ from mulv.core.learner import Trained, descend, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
-from mulv.nets.policy import Actor, draw_action
+from mulv.nets.policy import Actor
 from mulv.nets.trunk import flat_window_dim, flatten_window
 
 
@@ -73,11 +73,9 @@ class BC(AbstractWindowAgent):
             obs_moments=ObsMoments(RunningMoments(spec.obs_shape), RunningMoments(spec.obs_shape)),
         )
 
-    def choose(
-        self, state: BCState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
-    ) -> Float[Array, "act"]:
+    def choose(self, state: BCState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
         policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
-        return draw_action(policy, key, deterministic=deterministic)
+        return policy.at(noise)
 
     def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:
         """The actor towards the batch's actions; nothing is drawn."""

@@ -45,6 +45,8 @@ class DrQV2Config(NoisyConfig):
     """Hidden layers of actor and critics, behind the bottleneck."""
     normalise_observations: bool = False
     """Stays off: frames are shown as x/255 − 0.5."""
+    noise_octaves: int = 1
+    """Of the noise that explores: white, as published; with n, parts of it last for 2^(n-1) decisions."""
     tau: float = 0.01
     """Step of the target critics towards the critics, per update."""
     feature_dim: int = 50
@@ -132,11 +134,10 @@ class DrQV2(AbstractWindowAgent):
         )
 
     def choose(
-        self, state: DrQV2State, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+        self, state: DrQV2State, x_h: Window, noise: Float[Array, "act"] | None
     ) -> Float[Array, "act"]:
         mean = state.actor.params(state.encoder.params.without_gradient(stack_frames(x_h)))
-        noise = noise_std(self.config, state.data_size) * jax.random.normal(key, mean.shape)
-        return mean if deterministic else perturb(mean, noise)
+        return mean if noise is None else perturb(mean, noise_std(self.config, state.data_size) * noise)
 
     def update(self, state: DrQV2State, batch: Batch, key: PRNGKeyArray) -> tuple[DrQV2State, Metrics]:
         """Critic and encoder to the n-step target, then the actor, then the target critic.

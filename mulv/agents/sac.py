@@ -19,7 +19,7 @@ from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
 from mulv.nets.critic import Critic, q_values
-from mulv.nets.policy import Actor, act_on, draw_action
+from mulv.nets.policy import Actor, act_on
 from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 
 
@@ -48,6 +48,7 @@ PRESETS = {
         window=4,
         normalise_observations=False,
         initial_temperature=1.0,
+        noise_octaves=1,
         tau=0.005,
         trunk=TrunkConfig("mlp", 256, 2),
     ),
@@ -105,11 +106,9 @@ class SAC(AbstractWindowAgent):
             reward_moments=RunningMoments(()),
         )
 
-    def choose(
-        self, state: SACState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
-    ) -> Float[Array, "act"]:
+    def choose(self, state: SACState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
         policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
-        return draw_action(policy, key, deterministic=deterministic)
+        return policy.at(noise)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
         """Critics to the soft n-step target, then the actor, then α, then the target critics."""

@@ -50,6 +50,10 @@ class TanhNormal(eqx.Module):
         log_jacobian = 2 * (jnp.log(2.0) - u - jax.nn.softplus(-2 * u))
         return jnp.sum(log_normal - log_jacobian)
 
+    def at(self, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        """The action that standard normal `noise` maps to; without any, the mode."""
+        return self.mode() if noise is None else self.sample_and_log_prob(noise)[0]
+
     def mode(self) -> Float[Array, "act"]:
         """The action at the Gaussian's mean: what evaluation uses."""
         return jnp.tanh(self.mean)

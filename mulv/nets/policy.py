@@ -25,12 +25,6 @@ class Actor(eqx.Module):
         return TanhNormal(mean, jnp.clip(log_std, -10.0, 2.0))
 
 
-def draw_action(policy: TanhNormal, key: PRNGKeyArray, *, deterministic: bool) -> Float[Array, "act"]:
-    """The policy's mode, or a sample of it."""
-    noise = jax.random.normal(key, policy.mean.shape)
-    return policy.mode() if deterministic else policy.sample_and_log_prob(noise)[0]
-
-
 def act_on(
     actor: Actor, x: Float[Array, "batch in"], noise: Float[Array, "batch act"]
 ) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:

@@ -178,7 +178,7 @@ def _policy(run: Path, milestone: Milestone, lanes: Lanes, where: Where) -> Choo
     def choose(lanes: Lanes) -> np.ndarray:
         nonlocal memory, step
         actions, memory = compiled.act(
-            agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), deterministic=False
+            agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), octaves=agent.octaves
         )
         step += 1
         return np.asarray(actions)

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.agents.base import AbstractAgent
 from mulv.core.learner import tree_all_finite
+from mulv.core.pink import pink_noise
 from mulv.core.types import Batch, Metrics, PyTree
 from mulv.core.window import AbstractMemory
 
@@ -51,7 +52,7 @@ def _reset_where(first: Bool[Array, ""], memory: AbstractMemory) -> AbstractMemo
     return jax.tree.map(lambda fresh, old: jnp.where(first, fresh, old), memory.reset(), memory)
 
 
-@partial(jax.jit, static_argnames=("agent", "deterministic"))
+@partial(jax.jit, static_argnames=("agent", "octaves"))
 def act(
     agent: AbstractAgent,
     packed: Packed,
@@ -59,20 +60,23 @@ def act(
     obs: Float[Array, "lane obs"],
     first: Bool[Array, "lane"],
     key: PRNGKeyArray,
-    counter: Int[Array, ""],
+    step: Int[Array, ""],
     *,
-    deterministic: bool,
+    octaves: int,
 ) -> tuple[Float[Array, "lane act"], AbstractMemory]:
-    """Actions in every lane; `first` says where an episode begins. Noise is a function of `counter`."""
-    state = unpack(agent, packed)
+    """Actions in every lane; `first` says where an episode begins.
+
+    Their noise is a function of `key` and `step`: white with one octave, pink with more, none with none.
+    """
+    state, shape = unpack(agent, packed), (obs.shape[0], agent.spec.act_dim)
+    noise = pink_noise(key, step, shape, octaves) if octaves else None
 
     def one(
-        memory: AbstractMemory, o_h: Array, first: Array, key: PRNGKeyArray
+        memory: AbstractMemory, o_h: Array, first: Array, noise: Array | None
     ) -> tuple[Array, AbstractMemory]:
-        return agent.act(state, _reset_where(first, memory), o_h, key, deterministic=deterministic)
+        return agent.act(state, _reset_where(first, memory), o_h, noise)
 
-    keys = jax.random.split(jax.random.fold_in(key, counter), obs.shape[0])
-    return jax.vmap(one)(memory, obs, first, keys)
+    return jax.vmap(one)(memory, obs, first, noise)
 
 
 @jax.jit

@@ -76,7 +76,14 @@ class Evaluator:
             if should_stop():
                 raise Stopped
             actions, memory = compiled.act(
-                agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), deterministic=deterministic
+                agent,
+                state,
+                memory,
+                lanes.obs,
+                lanes.first,
+                key,
+                np.int32(step),
+                octaves=0 if deterministic else 1,
             )
             if step % EVERY == 0 and (hidden := lanes.hidden) is not None:
                 latents = compiled.latents(agent, state, memory)

@@ -140,8 +140,8 @@ class Trainer:
                 obs,
                 first,
                 self.keys[Stream.ACT],
-                np.int32(counters.agent_steps),
-                deterministic=False,
+                np.int32(counters.agent_steps // lanes.num),
+                octaves=self.agent.octaves,
             )
             actions = np.asarray(chosen)
             if config.collect == "paper":

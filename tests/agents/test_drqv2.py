@@ -99,7 +99,7 @@ def test_exploration_has_the_deviation_that_the_data_says_and_no_other_bound_tha
     memory, first = compiled.init_memory(agent, 4000), np.ones(4000, bool)
     for size, std in ((0.0, 0.8), (1000.0, 0.2)):
         packed = compiled.pack(state._replace(data_size=jnp.float32(size)))
-        drawn, _ = compiled.act(agent, packed, memory, frames, first, KEY, jnp.int32(0), deterministic=False)
+        drawn, _ = compiled.act(agent, packed, memory, frames, first, KEY, jnp.int32(0), octaves=1)
         share = math.erf(0.5 / std / 2**0.5)  # within ±0.5; the mean is nearly zero at first
         assert np.mean(np.abs(drawn) < 0.5) == pytest.approx(share, abs=0.03)
         assert np.abs(drawn).max() <= 1
@@ -197,7 +197,7 @@ def regret(window: int, batches: Batch) -> float:
     learned_from = jax.tree.map(lambda leaf: leaf[:-1], batches._replace(x_h=x, x_hn=x))
     state, _, finite = run(agent, initial(agent, KEY), learned_from, KEY)
     assert finite
-    choose = jax.jit(jax.vmap(lambda x: agent.choose(state, x, KEY, deterministic=True)))
+    choose = jax.jit(jax.vmap(lambda x: agent.choose(state, x, None)))
     chosen = choose(jax.tree.map(lambda leaf: leaf[-1], x))
     return float(np.mean(np.square(chosen - wanted_at(whole.obs[-1]))))
 

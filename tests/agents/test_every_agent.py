@@ -12,6 +12,7 @@ from mulv.agents import ALGORITHMS
 from mulv.agents.drqv2 import DrQV2, DrQV2Config
 from mulv.agents.sac import SAC, SACConfig
 from mulv.core.errors import MulvError
+from mulv.core.pink import pink_noise
 from mulv.core.spec import EnvSpec
 from mulv.run import compiled
 from tests.agents.support import (
@@ -134,9 +135,9 @@ def test_a_scan_of_updates_equals_single_updates(agent, state):
         np.testing.assert_allclose(s, o, rtol=1e-4, atol=1e-5)
 
 
-def act(agent, state, memory, obs, first, counter=0, key=KEY, deterministic=False):
+def act(agent, state, memory, obs, first, step=0, key=KEY, octaves=2):
     return compiled.act(
-        agent, compiled.pack(state), memory, obs, first, key, jnp.int32(counter), deterministic=deterministic
+        agent, compiled.pack(state), memory, obs, first, key, jnp.int32(step), octaves=octaves
     )
 
 
@@ -150,26 +151,24 @@ def lanes(agent, state):
 
 def test_acting_in_several_lanes_equals_acting_in_each(agent, state, lanes):
     memory, obs, first = lanes
-    actions, memories = act(agent, state, *lanes, counter=7)
-    keys = jax.random.split(jax.random.fold_in(KEY, 7), LANES)
+    actions, memories = act(agent, state, *lanes, step=7)
+    noise = pink_noise(KEY, jnp.int32(7), (LANES, agent.spec.act_dim), 2)
     for i in range(LANES):
         mine = jax.tree.map(lambda leaf, i=i: leaf[i], memory)
         mine = mine.reset() if first[i] else mine
-        action, mine = agent.act(state, mine, jnp.asarray(obs[i]), keys[i], deterministic=False)
+        action, mine = agent.act(state, mine, jnp.asarray(obs[i]), noise[i])
         np.testing.assert_allclose(actions[i], action, rtol=1e-5, atol=1e-6)
         for together, alone in zip(leaves(memories), leaves(mine), strict=True):
             np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_deterministic_actions_ignore_the_key(agent, state, lanes):
-    one, other = (
-        act(agent, state, *lanes, key=jax.random.key(k), counter=k, deterministic=True)[0] for k in (0, 1)
-    )
+def test_actions_without_noise_ignore_the_key(agent, state, lanes):
+    one, other = (act(agent, state, *lanes, key=jax.random.key(k), step=k, octaves=0)[0] for k in (0, 1))
     np.testing.assert_array_equal(one, other)
 
 
-def test_exploring_actions_depend_on_the_counter(agent, state, lanes):
-    one, other = (act(agent, state, *lanes, counter=c)[0] for c in (0, 1))
+def test_exploring_actions_depend_on_the_step(agent, state, lanes):
+    one, other = (act(agent, state, *lanes, step=s)[0] for s in (0, 1))
     assert not np.array_equal(one, other)
 
 
@@ -190,8 +189,8 @@ def test_actions_lie_in_the_unit_box(agent, state, lanes):
 def test_an_episode_does_not_remember_the_one_before(agent, state, lanes):
     memory, obs, _ = lanes
     begins = np.ones(LANES, bool)
-    used, _ = act(agent, state, memory, obs, begins, deterministic=True)
-    fresh, _ = act(agent, state, compiled.init_memory(agent, LANES), obs, begins, deterministic=True)
+    used, _ = act(agent, state, memory, obs, begins, octaves=0)
+    fresh, _ = act(agent, state, compiled.init_memory(agent, LANES), obs, begins, octaves=0)
     np.testing.assert_array_equal(used, fresh)
 
 

@@ -52,11 +52,11 @@ def test_noise_within_updates_is_clipped_and_on_exploration_is_not():
     actor = eqx.tree_at(lambda a: a.head.weight, POLICY.init(KEY), replace_fn=jnp.zeros_like)  # mean 0
     near = POLICY._near(actor, CODES, 10.0, KEY)
     np.testing.assert_allclose(jnp.abs(near).max(), SMALL.noise_clip, rtol=1e-6)
-    keys = jax.random.split(KEY, 500)
-    explored = jax.vmap(lambda k: POLICY.act(actor, q, CODES[0], 0.2, k, False))(keys)
+    noise = jax.random.normal(KEY, (500, 2))
+    explored = jax.vmap(lambda n: POLICY.act(actor, q, CODES[0], 0.2, n))(noise)
     assert float(jnp.std(explored)) == pytest.approx(0.2, rel=0.1)
     assert float(jnp.abs(explored).max()) > SMALL.noise_clip
-    np.testing.assert_array_equal(POLICY.act(actor, q, CODES[0], 0.2, KEY, True), jnp.zeros(2))
+    np.testing.assert_array_equal(POLICY.act(actor, q, CODES[0], 0.2, None), jnp.zeros(2))
 
 
 def test_the_actor_is_improved_towards_the_best_action():

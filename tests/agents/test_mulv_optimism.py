@@ -170,7 +170,7 @@ def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
     memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
     x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
     state = tried(agent, action, jax.tree.map(lambda leaf: leaf[None], x))
-    explore = jax.jit(lambda state: agent.act(state, memory, o_h, KEY, deterministic=False)[0])
+    explore = jax.jit(lambda state: agent.act(state, memory, o_h, jax.random.normal(KEY, (2,)))[0])
     assert (int(jnp.argmax(explore(state))) == action) == chooses_tried
 
 
@@ -179,7 +179,7 @@ def test_who_does_not_explore_minds_a_penalty_and_no_bonus(use, minds):
     agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
     memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
     x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
-    act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, o_h, KEY, deterministic=True)[0]))
+    act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, o_h, None)[0]))
     chosen = [int(act(tried(agent, a, jax.tree.map(lambda leaf: leaf[None], x)))) for a in (0, 1)]
     assert (chosen == [0, 1]) == minds
     assert (chosen[0] == chosen[1]) != minds
@@ -231,7 +231,7 @@ def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
         alone = state.optimism.rewards_alone._replace(params=jnp.stack([w_alone, w_alone], axis=1))
         critic = state.critic._replace(params=state.critic.params.with_w(jnp.stack([w, w], axis=1)))
         changed = state._replace(critic=critic, optimism=state.optimism._replace(rewards_alone=alone))
-        return jnp.argmax(agent.act(changed, memory, o_h, KEY, deterministic=True)[0])
+        return jnp.argmax(agent.act(changed, memory, o_h, None)[0])
 
     w = state.critic.params.w[:, 0]
     assert chosen(w, w) == chosen(-w, w)

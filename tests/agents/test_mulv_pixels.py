@@ -146,15 +146,14 @@ def test_the_vae_learns_alone_until_it_is_pre_trained(state, batch):
 def test_acting_on_frames_is_acting_on_their_embeddings(state):
     frames = jnp.asarray([draw_rod(angle) for angle in (0.0, 0.4, 1.0)])
     on_vectors, memory = AGENT.on_vectors, AGENT.init_memory()
-    sees = jax.jit(AGENT.act, static_argnames="deterministic")
-    reads = jax.jit(on_vectors.act, static_argnames="deterministic")
+    sees, reads = jax.jit(AGENT.act), jax.jit(on_vectors.act)
     embeddings = jax.jit(jax.vmap(state.vae.params.embed))(frames)
     vectors = WindowMemory(on_vectors.spec, TINY.window)
     actions = []
     for number, frame in enumerate(frames):
-        key = jax.random.key(number)
-        a_h, memory = sees(state, memory, frame, key, deterministic=False)
-        expected, vectors = reads(state.mulv, vectors, embeddings[number], key, deterministic=False)
+        noise = jax.random.normal(jax.random.key(number), (AGENT.spec.act_dim,))
+        a_h, memory = sees(state, memory, frame, noise)
+        expected, vectors = reads(state.mulv, vectors, embeddings[number], noise)
         np.testing.assert_allclose(a_h, expected, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(memory.obs[-1], frame)
         actions.append(a_h)

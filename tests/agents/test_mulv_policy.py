@@ -28,7 +28,7 @@ def test_the_actor_reads_the_moving_average_of_the_encoder():
     state = initial(agent, KEY)
 
     def action(state) -> np.ndarray:
-        return np.asarray(agent.act(state, agent.init_memory(), jnp.ones(3), KEY, deterministic=True)[0])
+        return np.asarray(agent.act(state, agent.init_memory(), jnp.ones(3), None)[0])
 
     def moved(representation):
         return eqx.tree_at(lambda r: r.encoder, representation, replace_fn=lambda e: jax.tree.map(jnp.cos, e))
@@ -77,8 +77,21 @@ def test_a_discrete_policy_compares_every_action_by_its_lower_value():
 
     u = jnp.zeros((4, 8))  # not read: there is no actor
     np.testing.assert_allclose(policy.value((), q, u, jnp.float32(0.1), KEY), 2.0)
-    action = policy.act((), q, u[0], jnp.float32(0.1), KEY, True)
+    action = policy.act((), q, u[0], jnp.float32(0.1), None)
     np.testing.assert_array_equal(action, [0, 1, 0])
+
+
+@pytest.mark.parametrize("kind", ["soft", "greedy"])
+def test_normal_noise_picks_discrete_actions_as_often_as_the_policy_says(kind):
+    config = replace(SMALL, discrete_policy=kind, exploration_rate=0.3)
+    policy, values = DiscretePolicy(config, EnvSpec((3,), 3, discrete=True)), jnp.array([1.0, 1.4, 0.2])
+    temperature, noise = jnp.float32(0.5), jax.random.normal(KEY, (20_000, 3))
+    pick = jax.jit(
+        jax.vmap(lambda n: policy.act((), lambda a: (a @ values)[:, None], jnp.zeros(8), temperature, n))
+    )
+    _, probability = maximise(values, temperature, kind)
+    expected = probability if kind == "soft" else 0.7 * probability + 0.1
+    np.testing.assert_allclose(jnp.mean(pick(noise), axis=0), expected, atol=0.012)
 
 
 class Choice(gym.Env):

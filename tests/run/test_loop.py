@@ -191,6 +191,29 @@ def test_configs_survive_json(algo: str) -> None:
         assert from_json(json.loads(json.dumps(to_json(config)))) == config
 
 
+def test_a_run_of_before_there_were_octaves_explored_by_white_noise() -> None:
+    saved = to_json(complete(RunConfig()))
+    assert saved["agent"].pop("noise_octaves") > 1
+    assert from_json(saved).agent.noise_octaves == 1
+
+
+def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path, monkeypatch) -> None:
+    act, seen = compiled.act, []
+
+    def noted(*arguments, **options):
+        seen.append((int(arguments[6]), options["octaves"], arguments[3].shape[0]))
+        return act(*arguments, **options)
+
+    monkeypatch.setattr(compiled, "act", noted)
+    config = tiny(total_steps=300, num_envs=2, eval_every=300, eval_episodes=3)
+    train(config, tmp_path / "run", progress=False)
+    exploring = [
+        step for step, octaves, lanes in seen if lanes == 2 and octaves == config.agent.noise_octaves
+    ]
+    assert exploring == list(range(50, 150))  # after the uniform actions; a step of both lanes is one
+    assert {octaves for _, octaves, lanes in seen if lanes == 3} == {0}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -96,14 +96,12 @@ class MuLV(AbstractWindowAgent):
             optimism=self.bonus.init(critic, self.optimiser),
         )
 
-    def choose(
-        self, state: MuLVState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
-    ) -> Float[Array, "act"]:
+    def choose(self, state: MuLVState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
         x_h = as_seen(self.config, state.obs_moments, x_h)
         temperature = jnp.exp(state.log_temperature.params)
-        q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=not deterministic)
+        q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
         u = state.target_representation.encode(x_h)
-        return self.policy.act(state.actor.params, q, u, temperature, key, deterministic)
+        return self.policy.act(state.actor.params, q, u, temperature, noise)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
         """Algorithm 1 on one batch: learn the representation, evaluate the policy on it, improve it."""

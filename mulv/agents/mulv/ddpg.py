@@ -28,12 +28,11 @@ class NoisyPolicy(ContinuousPolicy):
         q: Values,
         u: Float[Array, "width"],
         temperature: Temperature,
-        key: PRNGKeyArray,
-        deterministic: bool,
+        noise: Float[Array, "act"] | None,
     ) -> Float[Array, "act"]:
         """The action at one window."""
         mean = actor(u).mode()
-        return mean if deterministic else perturb(mean, temperature * jax.random.normal(key, mean.shape))
+        return mean if noise is None else perturb(mean, temperature * noise)
 
     def value(
         self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray

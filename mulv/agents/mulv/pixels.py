@@ -90,10 +90,10 @@ class PixelMuLV(AbstractWindowAgent):
         )
 
     def choose(
-        self, state: PixelState, x_h: Window, key: PRNGKeyArray, *, deterministic: bool
+        self, state: PixelState, x_h: Window, noise: Float[Array, "act"] | None
     ) -> Float[Array, "act"]:
         x_h = x_h._replace(obs=embed_all(state.vae.params, x_h.obs, x_h.mask))
-        return self.on_vectors.choose(state.mulv, x_h, key, deterministic=deterministic)
+        return self.on_vectors.choose(state.mulv, x_h, noise)
 
     def update(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> tuple[PixelState, Metrics]:
         """Algorithm 1 on embeddings, and now and then a step of the VAE, which learns alone at first."""

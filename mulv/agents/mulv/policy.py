@@ -68,14 +68,10 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         q: Values,
         u: Float[Array, "width"],
         temperature: Temperature,
-        key: PRNGKeyArray,
-        deterministic: bool,
+        noise: Float[Array, "act"] | None,
     ) -> Float[Array, "act"]:
         """The action at one window."""
-        policy = actor(u)
-        if deterministic:
-            return policy.mode()
-        return policy.sample_and_log_prob(jax.random.normal(key, (self.spec.act_dim,)))[0]
+        return actor(u).at(noise)
 
     def value(
         self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
@@ -126,8 +122,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         q: Values,
         u: Float[Array, "width"],
         temperature: Temperature,
-        key: PRNGKeyArray,
-        deterministic: bool,
+        noise: Float[Array, "act"] | None,
     ) -> Float[Array, "act"]:
         """The action at one window, as a one-hot vector."""
         values = self._lower_q(q, 1)[0]
@@ -135,8 +130,10 @@ class DiscretePolicy(AbstractEntropyPolicy):
         if self.config.discrete_policy == "greedy":
             rate = self.config.exploration_rate
             probability = (1 - rate) * probability + rate / self.spec.act_dim
-        index = jnp.argmax(values) if deterministic else jax.random.categorical(key, jnp.log(probability))
-        return jax.nn.one_hot(index, self.spec.act_dim)
+        if noise is None:
+            return jax.nn.one_hot(jnp.argmax(values), self.spec.act_dim)
+        gumbel = -jnp.log(-jax.scipy.stats.norm.logcdf(noise))
+        return jax.nn.one_hot(jnp.argmax(jnp.log(probability) + gumbel), self.spec.act_dim)
 
     def value(
         self, actor: tuple[()], q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
