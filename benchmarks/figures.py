@@ -42,8 +42,10 @@ def main() -> None:
     print(compare_on_tasks(compared, "Positions alone: µLV-Rep and SAC-MLP", images / "positions.png"))
     swing = [line for line in lines("exploration") if line["task"] == "pendulum-swingup-P"]
     print(compare(swing, "pendulum-swingup-P: pays while the pole stands", images / "swing-up.png"))
-    fourier = [{**line, "method": "mulv/fourier"} for line in lines("masked-control-fourier")]
-    masked = lines("masked-control") + fourier
+    masked = lines("masked-control")
+    for variant in ("white", "fourier"):
+        renamed = lines(f"masked-control-{variant}")
+        masked += [{**line, "method": f"{line['method']}/{variant}"} for line in renamed]
     print(compare_on_tasks(masked, "Positions alone, 200K steps", images / "masked-control.png"))
     lock = [line for line in lines("exploration") if line["task"] == "Lock-10-10"]
     print(compare(lock, "A lock of 10 decisions among 10 actions", images / "lock.png"))

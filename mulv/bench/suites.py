@@ -2,22 +2,28 @@
 
 from pathlib import Path
 
+from mulv.bench.methods import (
+    ABLATIONS,
+    BEST_FO,
+    EXPLORING,
+    FADING,
+    FOURIER,
+    GAMMA_99,
+    LOCK_OPTIONS,
+    MULV,
+    NARROW,
+    PLAIN,
+    SAC,
+    SAC_99,
+    SMALL_OPTIONS,
+    SWINGING,
+    WHITE,
+    WIDE,
+)
 from mulv.bench.pixel_suites import PIXEL_SUITES
 from mulv.bench.suite import Method, Options, Suite, read_suite
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
-
-MULV = Method("mulv")
-# Features, discount and exploration that were the default when most of these were measured.
-WHITE: Options = {"noise_octaves": 1}
-FOURIER: Options = {"family": "fourier", "gamma": 0.99, **WHITE}
-GAMMA_99: Options = {"gamma": 0.99}
-# SAC on the trunk, window, backup and discount of µLV-Rep, so that the representation is all that differs.
-SAC_99 = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
-SAC = Method("sac", {**SAC_99.options, "gamma": 0.995})
-BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
-# The textbook's SAC: plain networks and α = 1 at the start, so that memory is all that differs.
-PLAIN: Options = {"trunk.kind": "mlp", "initial_temperature": 1.0, "tau": 0.005}
 
 _PAPER = "HalfCheetah Humanoid Walker Ant Hopper Pendulum cheetah-run walker-run hopper-hop humanoid-run"
 MASKED = tuple(f"{name}-P" for name in _PAPER.split())  # dm_control's hopper-hop is the paper's Hopper-run
@@ -26,64 +32,7 @@ TWICE = {name: {"action_repeat": 2} for name in MASKED if name[0].islower()}
 MBBL = tuple(f"{name}-P-mbbl" for name in _PAPER.split()[:6])
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
 SPARSE = ("pendulum-swingup-P", "cartpole-swingup_sparse-P", "ball_in_cup-catch-P")
-# With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
-EXPLORING: Options = {"bonus_scale": 2.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
 LOCKS = ("Lock-10-10", "Lock-20-10")
-# Small networks for small tasks, and Σ as new as the data.
-SMALL_OPTIONS: Options = {
-    "trunk.width": 64,
-    "trunk.depth": 1,
-    "latent_dim": 32,
-    "features": 128,
-    "batch_size": 64,
-    "learning_rate": 1e-3,
-    "bonus_form": "squared",
-    "bonus_rebuild": 8,
-    "bonus_rows": 64,
-    "bonus_directions": 256,
-    "update_every": 10,
-}
-# Backups of one step: in longer ones the data's own wrong digits count. Targets that follow fast: what a new
-# digit promises soon reaches the first one.
-LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
-# An actor is of Q + b̂ in evaluations too, so b̂ has to go.
-FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 10_000.0}
-# A pendulum hardly moves in 20 ms: an action held for four steps is a decision worth trying.
-SWINGING: Options = {**FADING, "action_repeat": 4, "bonus_half_life": 2500.0, "eval_every": 2000}
-# The penalty on an explorer's data, and on one policy's: there it has to outweigh what Q promises
-# beyond the data, and Σ has to be exact. Both were chosen on HalfCheetah-P, seed 100.
-WIDE: Options = {"bonus_use": "pessimism", "bonus_scale": 3.0}
-NARROW: Options = {
-    "bonus_use": "pessimism",
-    "bonus_scale": 30.0,
-    "bonus_limit": 200.0,
-    "bonus_rows": 64,
-    "bonus_directions": 256,
-}
-
-ABLATIONS: dict[str, Options] = {
-    "mulv": {},
-    "mulv/no-elbo": {"elbo_weight": 0.0},
-    "mulv/elbo-1": {"elbo_weight": 1.0},
-    "mulv/posterior-learned": {"posterior": "learned"},
-    "mulv/observations": {"predict_changes": False},
-    "mulv/diagonal": {"spread": "diagonal"},
-    "mulv/one-latent": {"twin_latents": False, "features": 512},
-    "mulv/no-critic-gradient": {"critic_trains_representation": False},
-    "mulv/omega-fixed": {"train_frequencies": False},
-    "mulv/family-relu": {"family": "relu"},
-    "mulv/family-erf": {"family": "erf"},
-    "mulv/l-1": {"future": 1},
-    "mulv/l-5": {"future": 5},
-    "mulv/window-1": {"window": 1},
-    "mulv/window-5": {"window": 5},
-    "mulv/latent-32": {"latent_dim": 32},
-    "mulv/latent-128": {"latent_dim": 128},
-    "mulv/latent-512": {"latent_dim": 512},
-    "mulv/features-64": {"features": 64},
-    "mulv/features-1024": {"features": 1024},
-    "mulv/1-step": {"n_step": 1},
-}
 
 
 def _variants(algo: str, table: dict[str, Options]) -> dict[str, Method]:
@@ -143,7 +92,7 @@ _ALL = [
     ),
     Suite(
         "masked-control-fourier",
-        "the same by Fourier features, whose kernel is the paper's",
+        "the same by Fourier features, whose kernel is the paper's, and white noise",
         tasks=MASKED,
         methods={"mulv": Method("mulv", FOURIER)},
         steps=200_000,

@@ -67,10 +67,10 @@ def _within(runs: list[Run]) -> Ours:
     return Ours(runs[0].task, returns, steps)
 
 
-def _fitness(suite: str, found: Ours) -> tuple[bool, bool, bool, float, int]:
+def _fitness(suite: str, found: Ours) -> tuple[bool, bool, bool, bool, float, int]:
     reached = found.steps >= LONG_ENOUGH
-    own = suite.startswith("masked-control")
-    return found.compares, reached, own, found.steps, found.returns.size
+    own, kin = suite == "masked-control", suite.startswith("masked-control")
+    return found.compares, reached, own, kin, found.steps, found.returns.size
 
 
 def paper_section(runs: Iterable[Run]) -> Html:
