@@ -187,6 +187,20 @@ _ALL = [
         options={**FOURIER, "eval_every": 2500},
     ),
     Suite(
+        "noise-30k",
+        "what exploration by noise that lasts is worth, beside white noise",
+        tasks=("cheetah-run-P", "HalfCheetah-P", "Hopper-P", "Walker-P"),
+        methods={
+            "mulv": MULV,
+            "mulv/white": Method("mulv", WHITE),
+            "sac": SAC,
+            "sac/white": Method("sac", {**SAC.options, **WHITE}),
+        },
+        steps=30_000,
+        seeds=_seeds(2, first=100),
+        options_of=TWICE,
+    ),
+    Suite(
         "pendulum-memory",
         "what memory alone is worth: SAC with a window of four and of one",
         tasks=("Pendulum-P",),
