@@ -37,9 +37,9 @@ class AgentConfig:
     """Show networks the newest observation and the changes that led to it, each at its own scale."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
-    noise_octaves: int = 8
-    """Of the noise that continuous actions explore by: with n, parts of it last for 2^(n-1) decisions; 1 is
-    white, which a body of some mass hardly feels."""
+    noise_octaves: int = 1
+    """Of the noise that continuous actions explore by: 1 is white; with n, parts of it last for 2^(n-1)
+    decisions, which a body of some mass feels better."""
 
     def __post_init__(self) -> None:
         for name in ("window", "n_step", "batch_size", "noise_octaves"):

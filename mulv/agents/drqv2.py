@@ -45,8 +45,6 @@ class DrQV2Config(NoisyConfig):
     """Hidden layers of actor and critics, behind the bottleneck."""
     normalise_observations: bool = False
     """Stays off: frames are shown as x/255 − 0.5."""
-    noise_octaves: int = 1
-    """Of the noise that explores: white, as published; with n, parts of it last for 2^(n-1) decisions."""
     tau: float = 0.01
     """Step of the target critics towards the critics, per update."""
     feature_dim: int = 50

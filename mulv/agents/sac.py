@@ -48,7 +48,6 @@ PRESETS = {
         window=4,
         normalise_observations=False,
         initial_temperature=1.0,
-        noise_octaves=1,
         tau=0.005,
         trunk=TrunkConfig("mlp", 256, 2),
     ),

@@ -3,9 +3,9 @@
 from mulv.bench.suite import Method, Options
 
 MULV = Method("mulv")
-# Features, discount and exploration that were the default when most of these were measured.
-WHITE: Options = {"noise_octaves": 1}
-FOURIER: Options = {"family": "fourier", "gamma": 0.99, **WHITE}
+# Features and discount that were the default when most of these were measured.
+FOURIER: Options = {"family": "fourier", "gamma": 0.99}
+PINK: Options = {"noise_octaves": 8}
 GAMMA_99: Options = {"gamma": 0.99}
 # SAC on the trunk, window, backup and discount of µLV-Rep, so that the representation is all that differs.
 SAC_99 = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})

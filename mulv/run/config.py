@@ -126,15 +126,11 @@ def config_hash(config: RunConfig) -> str:
     return hashlib.sha256(json.dumps(to_json(config), sort_keys=True).encode()).hexdigest()[:12]
 
 
-# What runs did before there was an option for it, where that is not its default.
-_BEFORE = {"noise_octaves": 1}
-
-
 def from_json(saved: dict[str, Any]) -> RunConfig:
     """The configuration that `to_json` wrote; an unknown field is an error with the nearest name."""
     saved = dict(saved)
     saved["agent"] = _dataclass_from(
-        algorithm(saved.get("algo", DEFAULT_ALGO)).config, _BEFORE | saved.get("agent", {})
+        algorithm(saved.get("algo", DEFAULT_ALGO)).config, saved.get("agent", {})
     )
     return _dataclass_from(RunConfig, saved)
 

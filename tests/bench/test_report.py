@@ -198,8 +198,8 @@ def test_runs_with_the_papers_reward_are_preferred_and_longer_ones_cut():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_tables_own_suite_comes_before_its_variants(order):
-    suites = ("masked-control", "masked-control-white", "positions")[::order]
-    finals = {"masked-control": 3.0, "masked-control-white": 2.0, "positions": 1.0}
+    suites = ("masked-control", "masked-control-pink", "positions")[::order]
+    finals = {"masked-control": 3.0, "masked-control-pink": 2.0, "positions": 1.0}
     runs = to_runs([result(final=finals[suite], steps=200_000, suite=suite) for suite in suites])
     assert ours(runs, "HalfCheetah", "mulv").returns == [3.0]
     others = [run for run in runs if run.suite != "masked-control"]

@@ -58,6 +58,13 @@ def test_entries_and_keys_are_independent() -> None:
     assert np.abs(np.mean(noise * other)) < 0.05
 
 
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_white_noise_is_what_runs_drew_before_there_were_octaves(lanes: int) -> None:
+    keys = jax.random.split(jax.random.fold_in(KEY, 7), lanes)
+    before = jax.vmap(lambda key: jax.random.normal(key, (2,)))(keys)
+    np.testing.assert_array_equal(pink_noise(KEY, jnp.int32(7), (lanes, 2), 1), before)
+
+
 def test_a_step_needs_no_step_before_it() -> None:
     at = jax.jit(lambda step: pink_noise(KEY, step, (SERIES,), 8))
     np.testing.assert_array_equal(at(jnp.int32(1000)), series(8)[1000])

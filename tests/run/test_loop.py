@@ -1,6 +1,7 @@
 """The loop keeps its counts, its metrics and its promises."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -16,7 +17,7 @@ from mulv.run import checkpoint, compiled
 from mulv.run.config import RunConfig, from_json, to_json
 from mulv.run.counters import crossed
 from mulv.run.train import complete, train
-from tests.run.support import tiny
+from tests.run.support import TINY_AGENT, tiny
 
 
 @pytest.fixture(scope="module")
@@ -191,12 +192,6 @@ def test_configs_survive_json(algo: str) -> None:
         assert from_json(json.loads(json.dumps(to_json(config)))) == config
 
 
-def test_a_run_of_before_there_were_octaves_explored_by_white_noise() -> None:
-    saved = to_json(complete(RunConfig()))
-    assert saved["agent"].pop("noise_octaves") > 1
-    assert from_json(saved).agent.noise_octaves == 1
-
-
 def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path, monkeypatch) -> None:
     act, seen = compiled.act, []
 
@@ -205,11 +200,10 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         return act(*arguments, **options)
 
     monkeypatch.setattr(compiled, "act", noted)
-    config = tiny(total_steps=300, num_envs=2, eval_every=300, eval_episodes=3)
+    agent = replace(TINY_AGENT, noise_octaves=3)
+    config = tiny(agent=agent, total_steps=300, num_envs=2, eval_every=300, eval_episodes=3)
     train(config, tmp_path / "run", progress=False)
-    exploring = [
-        step for step, octaves, lanes in seen if lanes == 2 and octaves == config.agent.noise_octaves
-    ]
+    exploring = [step for step, octaves, lanes in seen if (lanes, octaves) == (2, 3)]
     assert exploring == list(range(50, 150))  # after the uniform actions; a step of both lanes is one
     assert {octaves for _, octaves, lanes in seen if lanes == 3} == {0}
 

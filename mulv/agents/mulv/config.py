@@ -175,7 +175,6 @@ PAPER = MuLVConfig(
     train_frequencies=False,
     critic_trains_representation=False,
     initial_temperature=1.0,
-    noise_octaves=1,
     image=ImageConfig(
         embedding_dim=100, channels=32, batch_size=256, pretraining=10_000, every=1, learning_rate=1e-4
     ),
@@ -194,9 +193,9 @@ PRESETS = {
         critic_trains_representation=True,
         image=replace(PAPER.image, pretraining=0, pad=4),
     ),
-    # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size.
-    # Features, discount and noise are those it was measured with.
-    "pixels": MuLVConfig(batch_size=64, family="fourier", gamma=0.99, scale_rewards=True, noise_octaves=1),
+    # Frames on a CPU: fewer windows in an update. Rewards of a task that is seen may be of any size. Features
+    # and discount are those it was measured with.
+    "pixels": MuLVConfig(batch_size=64, family="fourier", gamma=0.99, scale_rewards=True),
     # Full observation: the window is one observation. For the -F tasks; the paper's reference Best-FO.
     "lvrep": MuLVConfig(window=1),
 }
