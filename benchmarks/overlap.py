@@ -66,7 +66,7 @@ class SlowAgent(AbstractAgent):
     def init_memory(self) -> WindowMemory:
         return WindowMemory(self.spec, 1)
 
-    def act(self, state: Any, memory: Any, o_h: Any, key: Any, *, deterministic: bool) -> Any:
+    def act(self, state: Any, memory: Any, o_h: Any, noise: Any) -> Any:
         a_h = jnp.full((1,), 0.0 * state["number"])  # waits for the update, as a policy does
         return a_h, memory.push_obs(o_h).push_action(a_h)
 

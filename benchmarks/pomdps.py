@@ -76,7 +76,7 @@ def value(agent: Learner, gamma: float, episodes: int) -> dict[str, float]:
     key, decision = seeding.key(0, seeding.Stream.ACT), 0
     while going.any():
         actions, memory = compiled.act(
-            agent.agent, agent.state, memory, obs, first, key, np.int32(decision), deterministic=True
+            agent.agent, agent.state, memory, obs, first, key, np.int32(decision), octaves=0
         )
         chosen = np.asarray(actions).argmax(axis=-1)
         for i in np.flatnonzero(going):

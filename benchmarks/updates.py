@@ -117,7 +117,7 @@ def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
         obs = rng.normal(size=(1, SPEC.obs_dim)).astype(np.float32)
         start = time.perf_counter()
         action, memory = compiled.act(
-            agent, state, memory, obs, first, key, np.int32(step), deterministic=False
+            agent, state, memory, obs, first, key, np.int32(step), octaves=agent.octaves
         )
         np.asarray(action)
         times.append(time.perf_counter() - start)
