@@ -27,7 +27,7 @@ from mulv.core.names import lookup
 
 _PAPER = "HalfCheetah Humanoid Walker Ant Hopper Pendulum cheetah-run walker-run hopper-hop humanoid-run"
 MASKED = tuple(f"{name}-P" for name in _PAPER.split())  # dm_control's hopper-hop is the paper's Hopper-run
-# dm_control's steps are so short that the field takes each action twice, in the published ceilings too.
+# dm_control's steps are so short that others often take each action twice.
 TWICE = {name: {"action_repeat": 2} for name in MASKED if name[0].islower()}
 MBBL = tuple(f"{name}-P-mbbl" for name in _PAPER.split()[:6])
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
