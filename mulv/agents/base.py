@@ -14,6 +14,8 @@ from mulv.core.types import Batch, Metrics, PyTree, Window
 from mulv.core.window import AbstractMemory, WindowMemory
 from mulv.nets.trunk import TrunkConfig
 
+MOST_OCTAVES = 20  # parts of such noise last for half a million decisions
+
 
 @dataclass(frozen=True)
 class AgentConfig:
@@ -45,6 +47,8 @@ class AgentConfig:
         for name in ("window", "n_step", "batch_size", "noise_octaves"):
             if getattr(self, name) < 1:
                 raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        if self.noise_octaves > MOST_OCTAVES:
+            raise MulvError(f"noise_octaves is {self.noise_octaves}; it must be at most {MOST_OCTAVES}")
         if not 0 < self.gamma <= 1:
             raise MulvError(f"gamma is {self.gamma}; it must lie in (0, 1]")
         if not self.learning_rate > 0:

@@ -215,6 +215,8 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         ({"agent": {"windw": 3}}, "did you mean 'window'"),
         ({"agent": {"window": 0}}, "window is 0"),
         ({"agent": {"gamma": 2.0}}, "gamma is 2.0"),
+        ({"agent": {"noise_octaves": 0}}, "noise_octaves is 0"),
+        ({"agent": {"noise_octaves": 40}}, "noise_octaves is 40; it must be at most 20"),
         ({"seed": "one"}, "seed is 'one'"),
         ({"total_steps": -5}, "total_steps is -5"),
         ({"agent": {"trunk": {"kind": "transformer"}}}, "kind is 'transformer'"),
