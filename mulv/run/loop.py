@@ -2,7 +2,7 @@
 
 env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
  ▲                                                              │
- └────────────── act(state, memory, obs, key) ◀─────────────────┘
+ └────────────── act(state, memory, obs, noise) ◀───────────────┘
 """
 
 import time
@@ -28,6 +28,7 @@ from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
 from mulv.run.rollin import RollIn
+from mulv.run.runtime import give_back_memory
 from mulv.run.seeding import Stream
 from mulv.run.strips import strip
 from mulv.run.visits import visited
@@ -119,6 +120,7 @@ class Trainer:
             if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.clock < total:
                 self.check_finite()
                 save()
+                give_back_memory()
                 save_due_at = None
         self.check_finite()
         save()
