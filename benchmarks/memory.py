@@ -66,9 +66,10 @@ def least(read: np.ndarray, steps: int) -> np.ndarray:
     return np.array([(end, *values.min(axis=0)) for end, values in within if len(values)])
 
 
-def slope(steps: np.ndarray, mb: np.ndarray) -> float:
-    """MB per 10K steps."""
-    return round(float(np.polyfit(steps, mb, 1)[0] * 10_000), 3)
+def slope(steps: np.ndarray, mb: np.ndarray) -> tuple[float, float]:
+    """MB per 10K steps, and its standard error."""
+    (rise, _), covariance = np.polyfit(steps / 10_000, mb, 1, cov=True)
+    return round(float(rise), 3), round(float(covariance[0, 0] ** 0.5), 3)
 
 
 def main() -> None:
@@ -83,9 +84,11 @@ def main() -> None:
         metrics = Path(out) / TASK / "mulv" / "seed-0" / "metrics.jsonl"
         read = least(watched(command, metrics, options.steps), options.steps)
     steps, all_mb, own_mb = read[read[:, 0] > options.steps / 5].T  # an interval goes by its end
+    rise, error = slope(steps, all_mb)
     figures = {
-        "rss_mb_per_10k_steps": slope(steps, all_mb),
-        "own_mb_per_10k_steps": slope(steps, own_mb),
+        "rss_mb_per_10k_steps": rise,
+        "rss_standard_error": error,
+        "own_mb_per_10k_steps": slope(steps, own_mb)[0],
         "rss_mb_after_warm_up": round(float(all_mb[0]), 1),
         "rss_mb_at_the_end": round(float(all_mb[-1]), 1),
         "steps": options.steps,
