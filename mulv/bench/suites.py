@@ -16,6 +16,7 @@ from mulv.bench.methods import (
     PLAIN,
     SAC,
     SAC_99,
+    SCALED,
     SMALL_OPTIONS,
     SWINGING,
     WIDE,
@@ -89,6 +90,15 @@ _ALL = [
         seeds=_seeds(4),
         options=PINK,
         options_of=TWICE,
+    ),
+    Suite(
+        "masked-control-scaled",
+        "the same with rewards at unit scale, which dm_control's are far below at first",
+        tasks=MASKED,
+        methods={"mulv": MULV, "sac": SAC},
+        steps=200_000,
+        seeds=_seeds(4),
+        options=SCALED,
     ),
     Suite(
         "masked-control-fourier",
@@ -196,6 +206,19 @@ _ALL = [
         steps=30_000,
         seeds=_seeds(2, first=100),
         options_of=TWICE,
+    ),
+    Suite(
+        "scale-30k",
+        "what rewards at unit scale are worth, beside rewards as they are",
+        tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P", "Hopper-P"),
+        methods={
+            "mulv": MULV,
+            "mulv/scaled": Method("mulv", SCALED),
+            "sac": SAC,
+            "sac/scaled": Method("sac", {**SAC.options, **SCALED}),
+        },
+        steps=30_000,
+        seeds=_seeds(2, first=100),
     ),
     Suite(
         "pendulum-memory",

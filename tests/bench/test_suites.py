@@ -74,7 +74,14 @@ def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
 
 @pytest.mark.parametrize(
     ("name", "variant"),
-    [("quick", ""), ("masked-control", ""), ("positions-30k", ""), ("positions-30k", "/gamma-0.99")],
+    [
+        ("quick", ""),
+        ("masked-control", ""),
+        ("masked-control-scaled", ""),
+        ("positions-30k", ""),
+        ("positions-30k", "/gamma-0.99"),
+        ("scale-30k", "/scaled"),
+    ],
 )
 def test_sac_has_what_mulv_has_but_the_representation(name: str, variant: str) -> None:
     jobs = configs(SUITES[name])
@@ -92,6 +99,7 @@ def test_sac_has_what_mulv_has_but_the_representation(name: str, variant: str) -
         ("ablate-window", "mulv/window-5", "agent.window: 3 in the run, 5 now"),
         ("ablate-latent", "mulv/latent-2048", "agent.latent_dim: 128 in the run, 2048 now"),
         ("ablations-20k", "mulv/family-relu", "agent.family: fourier in the run, relu now"),
+        ("scale-30k", "mulv/scaled", "agent.scale_rewards: False in the run, True now"),
     ],
 )
 def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: str) -> None:
