@@ -43,7 +43,7 @@ def main() -> None:
     swing = [line for line in lines("exploration") if line["task"] == "pendulum-swingup-P"]
     print(compare(swing, "pendulum-swingup-P: pays while the pole stands", images / "swing-up.png"))
     masked = lines("masked-control")
-    for variant in ("pink", "fourier"):
+    for variant in ("pink", "scaled", "fourier"):
         renamed = lines(f"masked-control-{variant}")
         masked += [{**line, "method": f"{line['method']}/{variant}"} for line in renamed]
     print(compare_on_tasks(masked, "Positions alone, 200K steps", images / "masked-control.png"))
