@@ -40,6 +40,16 @@ def _variants(algo: str, table: dict[str, Options]) -> dict[str, Method]:
     return {name: Method(algo, options) for name, options in table.items()}
 
 
+def _with_and_without(variant: str, options: Options) -> dict[str, Method]:
+    """µLV-Rep and SAC-MLP as they are, and each with the same options changed."""
+    return {
+        "mulv": MULV,
+        f"mulv/{variant}": Method("mulv", options),
+        "sac": SAC,
+        f"sac/{variant}": Method("sac", {**SAC.options, **options}),
+    }
+
+
 def _seeds(number: int, first: int = 0) -> tuple[int, ...]:
     return tuple(range(first, first + number))
 
@@ -197,12 +207,7 @@ _ALL = [
         "noise-30k",
         "what exploration by noise that lasts is worth, beside white noise",
         tasks=("cheetah-run-P", "HalfCheetah-P", "Hopper-P", "Walker-P"),
-        methods={
-            "mulv": MULV,
-            "mulv/pink": Method("mulv", PINK),
-            "sac": SAC,
-            "sac/pink": Method("sac", {**SAC.options, **PINK}),
-        },
+        methods=_with_and_without("pink", PINK),
         steps=30_000,
         seeds=_seeds(2, first=100),
         options_of=TWICE,
@@ -211,12 +216,7 @@ _ALL = [
         "scale-30k",
         "what rewards at unit scale are worth, beside rewards as they are",
         tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P", "Hopper-P"),
-        methods={
-            "mulv": MULV,
-            "mulv/scaled": Method("mulv", SCALED),
-            "sac": SAC,
-            "sac/scaled": Method("sac", {**SAC.options, **SCALED}),
-        },
+        methods=_with_and_without("scaled", SCALED),
         steps=30_000,
         seeds=_seeds(2, first=100),
     ),
