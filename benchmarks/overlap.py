@@ -20,9 +20,8 @@ import numpy as np
 from keeping import keep
 
 from mulv.agents import ALGORITHMS, Algorithm
-from mulv.agents.base import AbstractAgent, AgentConfig
+from mulv.agents.base import AbstractAgent, WindowConfig
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.window import WindowMemory
 from mulv.envs.frames import FRAME_SPACE
 from mulv.run.config import RunConfig
 from mulv.run.train import train
@@ -53,7 +52,7 @@ def _slowly(number: np.ndarray) -> np.ndarray:
 class SlowAgent(AbstractAgent):
     """An agent whose updates take their time, on the device."""
 
-    config: AgentConfig
+    config: WindowConfig
     spec: EnvSpec
 
     @property
@@ -63,12 +62,14 @@ class SlowAgent(AbstractAgent):
     def init(self, key: Any) -> Any:
         return {"number": jnp.zeros(())}
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, 1)
+    def init_memory(self) -> Any:
+        return ()
 
-    def act(self, state: Any, memory: Any, o_h: Any, noise: Any) -> Any:
-        a_h = jnp.full((1,), 0.0 * state["number"])  # waits for the update, as a policy does
-        return a_h, memory.push_obs(o_h).push_action(a_h)
+    def observe(self, state: Any, memory: Any, a_prev: Any, o_h: Any, key: Any) -> Any:
+        return memory
+
+    def act(self, state: Any, memory: Any, noise: Any) -> Any:
+        return jnp.full((1,), 0.0 * state["number"])  # waits for the update, as a policy does
 
     def update(self, state: Any, batch: Any, key: Any) -> Any:
         number = jax.pure_callback(_slowly, jax.ShapeDtypeStruct((), jnp.float32), state["number"])
@@ -79,7 +80,7 @@ def decisions_per_second(directory: Path, *, overlap: bool, workers: bool) -> fl
     config = RunConfig(
         task="slow",
         algo="slow",
-        agent=AgentConfig(window=1, batch_size=1),
+        agent=WindowConfig(window=1, batch_size=1),
         total_steps=DECISIONS,
         learning_starts=5,
         update_every=1,
@@ -94,7 +95,7 @@ def decisions_per_second(directory: Path, *, overlap: bool, workers: bool) -> fl
 
 
 def main() -> None:
-    ALGORITHMS["slow"] = Algorithm(SlowAgent, AgentConfig, {"default": AgentConfig()})
+    ALGORITHMS["slow"] = Algorithm(SlowAgent, WindowConfig, {"default": WindowConfig()})
     figures: dict[str, object] = {}
     for workers in (False, True):
         for overlap in (False, True):

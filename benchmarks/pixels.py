@@ -48,9 +48,9 @@ def random_batches(agent: AbstractAgent, updates: int) -> Batch:
         return rng.integers(0, 256, (*shape, *SPEC.obs_shape), np.uint8)
 
     def observations(times: int) -> np.ndarray:
-        if not agent.embedding_dim:
+        if agent.encoder is None:
             return pictures(*lead, times)
-        return rng.normal(size=(*lead, times, agent.embedding_dim)).astype(np.float32)
+        return rng.normal(size=(*lead, times, agent.encoder.dim)).astype(np.float32)
 
     def uniform(*shape: int) -> np.ndarray:
         return rng.uniform(-1, 1, (*lead, *shape, SPEC.act_dim)).astype(np.float32)

@@ -71,14 +71,14 @@ def value(agent: Learner, gamma: float, episodes: int) -> dict[str, float]:
     """The mean discounted return, of all episodes side by side."""
     envs = [agent._make() for _ in range(episodes)]
     obs = np.stack([env.reset(seed=10_000 + i)[0] for i, env in enumerate(envs)])
-    memory = compiled.init_memory(agent.agent, episodes)
+    carry = compiled.init_carry(agent.agent, episodes)
     first, going, returns = np.ones(episodes, bool), np.ones(episodes, bool), np.zeros(episodes)
     key, decision = seeding.key(0, seeding.Stream.ACT), 0
     while going.any():
-        actions, memory = compiled.act(
-            agent.agent, agent.state, memory, obs, first, key, np.int32(decision), octaves=0
+        carry = compiled.act(
+            agent.agent, agent.state, carry, obs, first, key, np.int32(decision), deterministic=True
         )
-        chosen = np.asarray(actions).argmax(axis=-1)
+        chosen = np.asarray(carry.action).argmax(axis=-1)
         for i in np.flatnonzero(going):
             obs[i], reward, terminated, truncated, _ = envs[i].step(chosen[i])
             returns[i] += gamma**decision * reward

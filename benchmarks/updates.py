@@ -111,15 +111,13 @@ def matmul_rate(size: int) -> float:
 def act_p99_ms(agent: AbstractAgent, calls: int = 3000) -> float:
     """One observation in, one action out, as the training loop asks for it."""
     key = jax.random.key(0, impl="rbg")
-    state, memory = compiled.init(agent, key), compiled.init_memory(agent, 1)
+    state, carry = compiled.init(agent, key), compiled.init_carry(agent, 1)
     rng, first, times = np.random.default_rng(0), np.zeros(1, bool), []
     for step in range(calls + 100):
         obs = rng.normal(size=(1, SPEC.obs_dim)).astype(np.float32)
         start = time.perf_counter()
-        action, memory = compiled.act(
-            agent, state, memory, obs, first, key, np.int32(step), octaves=agent.octaves
-        )
-        np.asarray(action)
+        carry = compiled.act(agent, state, carry, obs, first, key, np.int32(step), deterministic=False)
+        np.asarray(carry.action)
         times.append(time.perf_counter() - start)
     return float(np.quantile(times[100:], 0.99) * 1e3)
 

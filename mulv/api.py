@@ -1,4 +1,4 @@
-"""The library as a person uses it from Python, after Stable-Baselines3's manners."""
+"""The library as a person uses it from Python, with Stable-Baselines3's names."""
 
 import shutil
 import tempfile
@@ -11,16 +11,19 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from mulv.agents import ALGORITHMS, algorithm
+from mulv.agents import algorithm
 from mulv.agents import preset as named_preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
-from mulv.core.window import AbstractMemory
-from mulv.envs import adapt, env_spec
+from mulv.core.spec import EnvSpec
+from mulv.envs import Translation, adapt, env_spec, is_task
 from mulv.run import checkpoint, compiled, seeding
+from mulv.run.branch import branch
+from mulv.run.compiled import Carry
 from mulv.run.config import RunConfig
 from mulv.run.directory import RunDirectory
 from mulv.run.evaluation import Evaluation, Evaluator
+from mulv.run.saves import write_save
 from mulv.run.seeding import Stream
 from mulv.run.train import complete, environment_of, train
 from mulv.run.video import Film
@@ -51,77 +54,98 @@ class Learner:
         )
         self._set_up(config, None if isinstance(env, str) else env)
         self.state: compiled.Packed = compiled.init(self.agent, seeding.key(seed, Stream.INIT))
-        self.env_steps = 0
 
     def _set_up(self, config: RunConfig, env: gym.Env | None) -> None:
         self.config = config
+        self.env_steps = 0
+        self._earlier_steps = 0  # of `env_steps`, those of runs whose weights alone were taken over
+        self._own_env = env is None
         self._make: Callable[[], gym.Env]
         if env is None:
             self._make = environment_of(config)
         else:
             adapted = _Kept(adapt(env))
             self._make = lambda: adapted
-        self.spec = env_spec(self._make())
+        shown = self._make()
+        self.spec = env_spec(shown)
+        self._translation = (
+            Translation.none() if env is None and is_task(config.task) else Translation.of(shown)
+        )
+        shown.close()
         self.agent = algorithm(config.algo).agent(config.agent, self.spec)
         self._calls = 0
+        self._source: tuple[Path, int] | None = None  # a save or run, and which checkpoint of it was loaded
         self._directory: Path | None = None
-        self._own_env = env is None
+        self._temporary = False  # whether `_directory` is ours to delete
+        self._began = False  # whether a run of ours is in it
 
     def learn(
         self, total_timesteps: int, *, progress_bar: bool = False, run_directory: str | Path | None = None
     ) -> Self:
-        """Train for so many further environment steps; their record stays in `run_directory`, if given."""
-        first = self._directory is None
-        if first:
+        """Train for so many further environment steps; their record stays in `run_directory`, if given.
+
+        An agent that was loaded learns on: with the experience of its run, where that is still there, else
+        with what it collects itself, at first without learning from it (`learning_starts`).
+        """
+        if total_timesteps < 0:
+            raise MulvError(f"total_timesteps is {total_timesteps}; it must not be negative")
+        if total_timesteps == 0:
+            return self
+        if self._directory is None:
+            self._temporary = run_directory is None
             self._directory = Path(run_directory or tempfile.mkdtemp(prefix="mulv-"))
-        assert self._directory is not None
-        config = replace(self.config, total_steps=self.env_steps + total_timesteps)
-        if not self._own_env and config.eval_every is None:
-            config = replace(config, eval_every=0)  # one environment cannot be trained and evaluated at once
+        directory = self._directory
+        first = not RunDirectory(directory).config_file.exists() or not self._began
+        config = self._run_config(self.env_steps - self._earlier_steps + total_timesteps)
         if not first:
-            config = replace(config, eval_every=RunDirectory(self._directory).read_config().eval_every)
+            config = replace(config, eval_every=RunDirectory(directory).read_config().eval_every)
+        elif self._source is not None:
+            path, step = self._source
+            if not _has_replay(path):
+                self._earlier_steps = self.env_steps
+                config = self._run_config(total_timesteps)
+            branch(path, config, directory, at=step)
         make = None if self._own_env else self._make
-        # A process of an environment's own would begin by running the caller's script again.
-        config = replace(config, env_workers=bool(config.env_workers))
-        config = complete(config) if self._own_env else config
-        outcome = train(config, self._directory, make=make, resume=not first, progress=progress_bar)
-        self._restore(outcome.directory)
+        resume = not first or self._source is not None
+        self._began = True
+        outcome = train(config, directory, make=make, resume=resume, progress=progress_bar)
+        self.state = outcome.state
+        self.env_steps = self._earlier_steps + outcome.counters.env_steps
         return self
 
-    def _restore(self, directory: Path) -> None:
-        like = compiled.unpack(self.agent, compiled.init(self.agent, seeding.key(0, Stream.INIT)))
-        tree, meta, _ = checkpoint.load_latest(RunDirectory(directory).checkpoints, like)
-        self.state, self.env_steps = compiled.pack(tree), meta["counters"]["env_steps"]
+    def _run_config(self, total_steps: int) -> RunConfig:
+        config = replace(self.config, total_steps=total_steps)
+        if not self._own_env and config.eval_every is None:
+            config = replace(config, eval_every=0)  # one environment cannot be trained and evaluated at once
+        # A process of an environment's own would begin by running the caller's script again.
+        config = replace(config, env_workers=bool(config.env_workers))
+        return complete(config) if self._own_env else config
 
     def predict(
-        self, obs: np.ndarray, memory: AbstractMemory | None = None, *, deterministic: bool = True
-    ) -> tuple[np.ndarray, AbstractMemory]:
-        """The action for one observation, in [-1, 1] or an index, and the memory to hand in next time.
+        self, obs: Any, memory: Carry | None = None, *, deterministic: bool = True
+    ) -> tuple[np.ndarray, Carry]:
+        """The action for one observation, and the memory to hand in next time; without one an episode begins.
 
-        Without a memory an episode begins.
+        Both are in the environment's own terms: an observation as it gives them, an action in its range. One
+        of mulv's tasks (`mulv.make_env`, `gym.make("mulv/…")`) has vectors or frames, and actions in [-1, 1].
         """
-        obs = np.asarray(obs, self.spec.obs_dtype)
+        obs = np.asarray(self._translation.observation(obs), self.spec.obs_dtype)
         if obs.shape != self.spec.obs_shape:
             raise MulvError(f"the observation has shape {obs.shape}; this agent's is {self.spec.obs_shape}")
+        if not np.isfinite(obs).all():
+            raise MulvError("the observation holds NaN or inf; look at what the environment or sensor gave")
         first = np.asarray([memory is None])
-        lanes = (
-            compiled.init_memory(self.agent, 1) if memory is None else jax.tree.map(lambda m: m[None], memory)
+        carry = (
+            compiled.init_carry(self.agent, 1) if memory is None else jax.tree.map(lambda m: m[None], memory)
         )
         key, self._calls = seeding.key(self.config.seed, Stream.ACT), self._calls + 1
-        actions, lanes = compiled.act(
-            self.agent,
-            self.state,
-            lanes,
-            obs[None],
-            first,
-            key,
-            np.int32(self._calls),
-            octaves=0 if deterministic else 1,
+        step = np.int32(self._calls)
+        carry = compiled.act(
+            self.agent, self.state, carry, obs[None], first, key, step, deterministic=deterministic
         )
-        action = np.asarray(actions[0])
-        return (np.asarray(action.argmax()) if self.spec.discrete else action), jax.tree.map(
-            lambda m: m[0], lanes
-        )
+        taken = np.asarray(carry.action[0])
+        action = np.asarray(taken.argmax()) if self.spec.discrete else self._translation.action(taken)
+        return action, jax.tree.map(lambda m: m[0], carry)
 
     def evaluate(
         self,
@@ -141,26 +165,22 @@ class Learner:
             )
         options: dict[str, Any] = {"episodes": episodes, "seed": seed, "deterministic": deterministic}
         if video is None:
-            return evaluate_policy(self, self._make, **options)
+            return _evaluate(self, self._make, **options)
         film = Film(Path(video), self.spec)
-        evaluation = evaluate_policy(self, self._make, **options, watch=film.add)
+        evaluation = _evaluate(self, self._make, **options, watch=film.add)
         film.write()
         return evaluation
 
     def save(self, directory: str | Path) -> Path:
-        """Write the agent: configuration and parameters. The replay stays with the run."""
-        run = RunDirectory(Path(directory))
-        with run:
-            run.write_config(self.config)
-            tree, meta = compiled.unpack(self.agent, self.state), {"counters": {"env_steps": self.env_steps}}
-            checkpoint.save(run.checkpoints, self.env_steps, tree, meta, keep=1)
-        return run.path
+        """Write the agent, in place of one that was saved there: configuration and parameters, no replay."""
+        tree = compiled.unpack(self.agent, self.state)
+        return write_save(Path(directory), self.config, tree, self.env_steps)
 
     def close(self) -> None:
-        """Delete the temporary record of `learn`, if it was not given a directory."""
-        if self._directory is not None and self._directory.name.startswith("mulv-"):
+        """Delete the record of `learn`, if it was not given a directory."""
+        if self._directory is not None and self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
-            self._directory = None
+            self._directory, self._temporary, self._began = None, False, False
 
 
 class MuLV(Learner):
@@ -182,23 +202,31 @@ class DrQV2(Learner):
 
 
 class BC(Learner):
-    """Behaviour cloning of a dataset; trained by `mulv offline`, taken up here by `load`."""
+    """Behaviour cloning of a dataset; trained by `mulv offline`, read here by `load`."""
 
     algo = "bc"
 
 
 _LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC, DrQV2, BC)}
-assert _LEARNERS.keys() == ALGORITHMS.keys()
+
+
+def learner_class(algo: str) -> type[Learner]:
+    """The class of an algorithm's learners; one without a name of its own here has a plain one."""
+    algorithm(algo)
+    return _LEARNERS.get(algo) or type(algo, (Learner,), {"algo": algo})
 
 
 def load(directory: str | Path, env: gym.Env | None = None) -> Learner:
     """An agent as it was saved, or as the newest checkpoint of a run has it."""
     run = RunDirectory(Path(directory))
     config = run.read_config()
-    cls = _LEARNERS[config.algo]
+    cls = learner_class(config.algo)
     learner = cls.__new__(cls)
     learner._set_up(config, env)
-    learner._restore(run.path)
+    like = compiled.unpack(learner.agent, compiled.init(learner.agent, seeding.key(0, Stream.INIT)))
+    tree, meta, used = checkpoint.load_latest(run.checkpoints, like)
+    learner.state, learner.env_steps = compiled.pack(tree), meta["counters"]["env_steps"]
+    learner._source = run.path, int(used.name)
     return learner
 
 
@@ -209,14 +237,38 @@ def evaluate_policy(
     episodes: int = 10,
     seed: int = 0,
     deterministic: bool = True,
+) -> Evaluation:
+    """Evaluate an agent in environments that `make` builds, of the kind that it was made for."""
+    return _evaluate(learner, lambda: _as_learned(make(), learner.spec), episodes, seed, deterministic)
+
+
+def _evaluate(
+    learner: Learner,
+    make: Callable[[], gym.Env],
+    episodes: int,
+    seed: int,
+    deterministic: bool,
     watch: Callable[[np.ndarray], None] = lambda o_h: None,
 ) -> Evaluation:
-    """Evaluate an agent in environments that `make` builds; `watch` is shown the first episode."""
+    if episodes < 1:
+        raise MulvError(f"episodes is {episodes}; it must be at least 1")
     evaluator = Evaluator(make, episodes=episodes, seed=seed)
     try:
         return evaluator(learner.agent, learner.state, deterministic=deterministic, watch=watch)
     finally:
         evaluator.close()
+
+
+def _as_learned(env: gym.Env, spec: EnvSpec) -> gym.Env:
+    """Somebody's environment as agents see it, which must be what this one learned from."""
+    adapted = adapt(env)
+    if (found := env_spec(adapted)) != spec:
+        raise MulvError(f"this agent learned from {spec}, and the environment to evaluate it in has {found}")
+    return adapted
+
+
+def _has_replay(path: Path) -> bool:
+    return RunDirectory(path).replay.is_dir()
 
 
 class _Kept(gym.Wrapper):

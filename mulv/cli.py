@@ -81,13 +81,18 @@ def _fail(message: str) -> int:
 
 def _train(arguments: list[str]) -> int:
     from mulv.options import parse_train
+    from mulv.run.branch import branch
     from mulv.run.directory import new_directory
     from mulv.run.train import complete
 
     options = parse_train(arguments)
     config = complete(options.config)
     path = options.resume or new_directory(options.out, config)
-    return _run(config, path, resume=options.resume is not None, progress=options.progress)
+    if options.branch is not None:
+        origin = branch(options.branch, config, path, options.at)
+        print(f"branch     of {origin.run} at step {origin.step:,}")
+    resume = options.resume is not None or options.branch is not None
+    return _run(config, path, resume=resume, progress=options.progress)
 
 
 def _offline(arguments: list[str]) -> int:

@@ -27,6 +27,10 @@ class TrainOptions:
     """Where run directories are made."""
     resume: Path | None = None
     """A run directory to take up again; its own options hold, only --total-steps may grow."""
+    branch: Path | None = None
+    """A run directory to start from: its newest checkpoint and experience, with other options given here."""
+    at: int | None = None
+    """With --branch, the step of the checkpoint to start from. Default: the newest."""
     progress: bool = True
     """Show a progress bar."""
 
@@ -161,13 +165,18 @@ def parse_report(arguments: Sequence[str]) -> ReportOptions:
 
 def parse_train(arguments: Sequence[str]) -> TrainOptions:
     """Two passes: which algorithm and preset, or which run to resume; then every option with its default."""
-    resume = _value_of("--resume", arguments)
-    if resume is not None:
-        default = RunDirectory(Path(resume)).read_config()
+    resume, branch = _value_of("--resume", arguments), _value_of("--branch", arguments)
+    if resume is not None and branch is not None:
+        raise MulvError("--resume continues a run and --branch starts another from it; give one of them")
+    if (source := resume or branch) is not None:
+        default = RunDirectory(Path(source)).read_config()
     else:
         algo = _value_of("--algo", arguments) or DEFAULT_ALGO
         default = RunConfig(algo=algo, agent=preset(algo, _value_of("--preset", arguments) or "default"))
-    return tyro.cli(TrainOptions, args=list(arguments), default=TrainOptions(default), prog="mulv train")
+    options = tyro.cli(TrainOptions, args=list(arguments), default=TrainOptions(default), prog="mulv train")
+    if options.at is not None and options.branch is None:
+        raise MulvError("--at says where to --branch from; name that run")
+    return options
 
 
 def parse_offline(arguments: Sequence[str]) -> OfflineOptions:

@@ -1,17 +1,24 @@
-"""What every algorithm is: a configuration, a state that is a pytree, and three pure functions."""
+"""What every algorithm is: a configuration, a state that is a pytree, and four pure functions.
+
+init(key) → state
+observe(state, memory, a_prev, o_h, key) → memory
+act(state, memory, noise) → a_h
+update(state, batch, key) → state, metrics
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray, UInt8
+from jaxtyping import Array, Float, PRNGKeyArray
 
+from mulv.agents.encoder import ObservationEncoder
 from mulv.core.errors import MulvError
+from mulv.core.memory import empty_window, push
 from mulv.core.normalise import ObsMoments, RunningMoments
-from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics, PyTree, Window
-from mulv.core.window import AbstractMemory, WindowMemory
+from mulv.core.spec import BatchSpec, EnvSpec, SequenceSpec
+from mulv.core.types import Metrics, PyTree, Window
 from mulv.nets.trunk import TrunkConfig
 
 MOST_OCTAVES = 20  # parts of such noise last for half a million decisions
@@ -21,22 +28,16 @@ MOST_OCTAVES = 20  # parts of such noise last for half a million decisions
 class AgentConfig:
     """Hyperparameters that every agent has."""
 
-    window: int = 4
-    """L: observations in the window x_h."""
-    n_step: int = 1
-    """Rewards summed before the critic bootstraps."""
     gamma: float = 0.99
     """Discount per decision."""
     batch_size: int = 256
-    """Windows in an update."""
+    """Examples in an update: windows, or sequences."""
     learning_rate: float = 3e-4
     """Adam's step size, for every network."""
     trunk: TrunkConfig = field(default_factory=TrunkConfig)
     """The body of actor and critic."""
     normalise_observations: bool = True
     """Whiten observations by running statistics."""
-    encode_changes: bool = False
-    """Show networks the newest observation and the changes that led to it, each at its own scale."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
     noise_octaves: int = 1
@@ -44,9 +45,7 @@ class AgentConfig:
     decisions, which a body of some mass feels better."""
 
     def __post_init__(self) -> None:
-        for name in ("window", "n_step", "batch_size", "noise_octaves"):
-            if getattr(self, name) < 1:
-                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        self._at_least_one("batch_size", "noise_octaves")
         if self.noise_octaves > MOST_OCTAVES:
             raise MulvError(f"noise_octaves is {self.noise_octaves}; it must be at most {MOST_OCTAVES}")
         if not 0 < self.gamma <= 1:
@@ -55,6 +54,45 @@ class AgentConfig:
             raise MulvError(f"learning_rate is {self.learning_rate}; it must be positive")
         if self.trunk.width < 1 or self.trunk.depth < 1:
             raise MulvError(f"trunk is {self.trunk.depth} x {self.trunk.width}; both must be at least 1")
+
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
+
+    @property
+    def example_rows(self) -> int:
+        """Rows of the replay that the shortest example spans."""
+        return 2
+
+    @property
+    def roll_in_length(self) -> int:
+        """Uniform actions in a row where Algorithm 1 collects data."""
+        return 1
+
+
+@dataclass(frozen=True)
+class WindowConfig(AgentConfig):
+    """Hyperparameters of agents that learn from windows."""
+
+    window: int = 4
+    """L: observations in the window x_h."""
+    n_step: int = 1
+    """Rewards summed before the critic bootstraps."""
+    encode_changes: bool = False
+    """Show networks the newest observation and the changes that led to it, each at its own scale."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least_one("window", "n_step")
+
+    @property
+    def example_rows(self) -> int:
+        return self.window + self.n_step + 1
+
+    @property
+    def roll_in_length(self) -> int:
+        return self.window
 
 
 @dataclass(frozen=True)
@@ -66,7 +104,7 @@ class AbstractAgent(ABC):
 
     @property
     @abstractmethod
-    def batch_spec(self) -> BatchSpec:
+    def batch_spec(self) -> BatchSpec | SequenceSpec:
         """What `update` wants cut from the replay."""
 
     @property
@@ -75,83 +113,65 @@ class AbstractAgent(ABC):
         return 1 if self.spec.discrete else self.config.noise_octaves
 
     @property
-    def pretraining(self) -> int:
-        """Updates that are due at once when learning starts, on what there is by then."""
-        return 0
+    def encoder(self) -> ObservationEncoder | None:
+        """What makes vectors of frames, where the agent learns from such vectors."""
+        return None
 
     @abstractmethod
     def init(self, key: PRNGKeyArray) -> PyTree:
         """A fresh state: parameters, optimisers, statistics. Every leaf is an array."""
 
     @abstractmethod
-    def init_memory(self) -> AbstractMemory:
-        """What the agent carries between steps of one episode."""
+    def init_memory(self) -> PyTree:
+        """What the agent carries between steps, at the start of an episode: before anything was seen."""
 
     @abstractmethod
-    def act(
+    def observe(
         self,
         state: PyTree,
         memory: Any,  # of the kind that init_memory gives
+        a_prev: Float[Array, "act"],
         o_h: Float[Array, "obs"],
-        noise: Float[Array, "act"] | None,
-    ) -> tuple[Float[Array, "act"], Any]:
-        """The action at o_h that standard normal noise picks, or the best, and the memory after it."""
+        key: PRNGKeyArray,
+    ) -> Any:
+        """The memory after a_{h-1} was taken and o_h seen; at an episode's first step the action is zero."""
 
     @abstractmethod
-    def update(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
-        """One gradient step on every trained part; metrics are scalars."""
+    def act(self, state: PyTree, memory: Any, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        """The action that standard normal noise picks; without noise, the deterministic one."""
 
-    def latent(self, state: PyTree, memory: Any) -> Float[Array, "latent"] | None:
-        """What the agent makes of its window and the action just taken, where that is one vector."""
+    @abstractmethod
+    def update(self, state: PyTree, batch: Any, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
+        """One gradient step on every trained part, from what `batch_spec` asks for; metrics are scalars."""
+
+    def latent(self, state: PyTree, memory: Any, a_h: Float[Array, "act"]) -> Float[Array, "latent"] | None:
+        """What the agent makes of its memory and an action, where that is one vector."""
         return None
 
-    @property
-    def embedding_dim(self) -> int:
-        """Length of the vectors that stand for observations in batches; 0 where observations do."""
-        return 0
-
-    @property
-    def refreshed_per_update(self) -> int:
-        """Of these vectors, how many are made anew per update, on average."""
-        return 0
-
-    def embed(self, state: PyTree, o_h: Array) -> Float[Array, "obs"] | None:
-        """The vector that stands for an observation, where one does."""
-        return None
-
-    def pictures(self, state: PyTree, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"] | None:
-        """What was seen and what the agent makes of it, side by side, where it sees frames."""
-        return None
-
-    def inspect(self, state: PyTree, batch: Batch, key: PRNGKeyArray) -> Metrics:
+    def inspect(self, state: PyTree, batch: Any, key: PRNGKeyArray) -> Metrics:
         """Metrics too costly for every update; computed when a line is logged. Vectors become histograms."""
         return {}
 
 
 @dataclass(frozen=True)
 class AbstractWindowAgent(AbstractAgent):
-    """An agent that carries the window x_h from step to step, and chooses an action by that alone."""
+    """An agent whose memory is the window x_h."""
 
-    @abstractmethod
-    def choose(self, state: Any, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        """The action at a window; without noise, the best."""
+    def init_memory(self) -> Window:
+        return empty_window(self.spec, self.config.window)
 
-    def init_memory(self) -> WindowMemory:
-        return WindowMemory(self.spec, self.config.window)
-
-    def act(
+    def observe(
         self,
         state: PyTree,
-        memory: WindowMemory,
+        memory: Window,
+        a_prev: Float[Array, "act"],
         o_h: Float[Array, "obs"],
-        noise: Float[Array, "act"] | None,
-    ) -> tuple[Float[Array, "act"], WindowMemory]:
-        memory = memory.push_obs(o_h)
-        a_h = self.choose(state, memory.x_h, noise)
-        return a_h, memory.push_action(a_h)
+        key: PRNGKeyArray,
+    ) -> Window:
+        return push(memory, a_prev, o_h)
 
 
-def as_seen(config: AgentConfig, moments: ObsMoments, x: Window) -> Window:
+def as_seen(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
     """The window as networks see it."""
     if not config.normalise_observations:
         return x

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, AgentConfig, as_seen
+from mulv.agents.base import AbstractWindowAgent, WindowConfig, as_seen
 from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import Trained, descend, start_training
@@ -24,7 +24,7 @@ from mulv.nets.trunk import flat_window_dim, flatten_window
 
 
 @dataclass(frozen=True)
-class BCConfig(AgentConfig):
+class BCConfig(WindowConfig):
     """Hyperparameters of behaviour cloning; rewards, and what only they need, play no part."""
 
     window: int = 3
@@ -73,8 +73,8 @@ class BC(AbstractWindowAgent):
             obs_moments=ObsMoments(RunningMoments(spec.obs_shape), RunningMoments(spec.obs_shape)),
         )
 
-    def choose(self, state: BCState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
+    def act(self, state: BCState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory)))
         return policy.at(noise)
 
     def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:

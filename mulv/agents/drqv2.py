@@ -131,10 +131,10 @@ class DrQV2(AbstractWindowAgent):
             data_size=jnp.zeros(()),
         )
 
-    def choose(
-        self, state: DrQV2State, x_h: Window, noise: Float[Array, "act"] | None
+    def act(
+        self, state: DrQV2State, memory: Window, noise: Float[Array, "act"] | None
     ) -> Float[Array, "act"]:
-        mean = state.actor.params(state.encoder.params.without_gradient(stack_frames(x_h)))
+        mean = state.actor.params(state.encoder.params.without_gradient(stack_frames(memory)))
         return mean if noise is None else perturb(mean, noise_std(self.config, state.data_size) * noise)
 
     def update(self, state: DrQV2State, batch: Batch, key: PRNGKeyArray) -> tuple[DrQV2State, Metrics]:

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AgentConfig
+from mulv.agents.base import WindowConfig
 from mulv.core.errors import MulvError
 
 
 @dataclass(frozen=True)
-class NoisyConfig(AgentConfig):
+class NoisyConfig(WindowConfig):
     """Hyperparameters of agents whose actions may be noisy."""
 
     noise_initial: float = 1.0

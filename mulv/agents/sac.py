@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, AgentConfig, as_seen, reward_scale
+from mulv.agents.base import AbstractWindowAgent, WindowConfig, as_seen, reward_scale
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
@@ -24,7 +24,7 @@ from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 
 
 @dataclass(frozen=True)
-class SACConfig(AgentConfig):
+class SACConfig(WindowConfig):
     """Hyperparameters of SAC-MLP."""
 
     tau: float = 0.02
@@ -105,8 +105,8 @@ class SAC(AbstractWindowAgent):
             reward_moments=RunningMoments(()),
         )
 
-    def choose(self, state: SACState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, x_h)))
+    def act(self, state: SACState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory)))
         return policy.at(noise)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mulv.bench.calibration import CALIBRATION
 from mulv.bench.methods import (
     ABLATIONS,
     BEST_FO,
@@ -143,6 +144,7 @@ _ALL = [
         seeds=_seeds(4),
     ),
     *PIXEL_SUITES,
+    CALIBRATION,
     Suite(
         "exploration",
         "sparse rewards, with the ellipsoid's bonus and without",

@@ -52,6 +52,22 @@ class BatchSpec:
     frames: int = 0  # windows whose o_h is also given as a frame, where vectors stand for frames
 
 
+@dataclass(frozen=True)
+class SequenceSpec:
+    """How the replay cuts sequences: what an agent with a recurrent state learns from."""
+
+    batch_size: int
+    length: int  # T: steps of a sequence, with those of the burn-in
+    burn_in: int = 0  # of these the first, which only bring the state up to date: they bear no loss
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.burn_in < self.length:
+            raise MulvError(
+                f"a sequence of {self.length} steps has no step left to learn from after a burn-in of "
+                f"{self.burn_in}; make it longer, or the burn-in shorter"
+            )
+
+
 class Step(NamedTuple):
     """What some lanes (parallel environments) just produced; each array has one row a lane.
 

@@ -48,3 +48,25 @@ class Batch(NamedTuple):
     future: Future
     data_size: Float[Array, "*batch"]  # rows in the data that this was drawn from: the N of an ellipsoid
     frames: UInt8[Array, "*frames 64 64 3"] | None = None  # o_h of the first windows, which has vectors only
+
+
+class SequenceBatch(NamedTuple):
+    """T steps in a row of one environment: what a recurrent state is unrolled over.
+
+    Position i holds o_h and what led to it, as the replay's rows do: a_{h-1}, the action taken BEFORE o_h
+    arrived, and r_{h-1}. Both are zero where an episode begins. So the action that was taken at o_h, and the
+    reward for it, are at position i+1.
+
+    A sequence may begin within an episode and cross its end. `first` says where another begins: the state is
+    reset before o_h is seen. `terminated` says of o_h that no value follows it. Where the position before a
+    `first` is not terminated its episode was cut off, and a value does follow.
+    """
+
+    obs: Float[Array, "*batch time obs"]
+    action: Float[Array, "*batch time act"]
+    reward: Float[Array, "*batch time"]
+    terminated: Bool[Array, "*batch time"]
+    first: Bool[Array, "*batch time"]
+
+
+AnyBatch = Batch | SequenceBatch  # what an agent's `batch_spec` asked for

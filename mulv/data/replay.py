@@ -13,15 +13,17 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from mulv.core.errors import MulvError
-from mulv.core.spec import BatchSpec, Step
-from mulv.core.types import Batch, Future, Window
+from mulv.core.spec import BatchSpec, SequenceSpec, Step
+from mulv.core.types import Batch, Future, SequenceBatch, Window
 from mulv.data.columns import MappedColumn, open_columns, reserve
 from mulv.data.layout import ReplayLayout
+from mulv.data.sequences import draw_starts
+from mulv.data.sums import RowSums
 
 _ObsAt = Callable[[np.ndarray], np.ndarray]  # copies of what is at places
 
@@ -35,6 +37,7 @@ class Replay:
         self.directory, self.layout = directory, layout
         self.counts = np.asarray(counts, np.int64).copy()
         self._columns = open_columns(directory, layout, mode)
+        self._sums = RowSums(layout)
         # What index arithmetic needs, as plain arrays; observations may be frames, which are not.
         self._rows = {name: c.rows for name, c in self._columns.items() if isinstance(c, MappedColumn)}
 
@@ -68,7 +71,9 @@ class Replay:
         if (self.counts > self.layout.capacity).any():
             raise MulvError(f"the replay in {self.directory} has come round and cannot grow any more")
         self.flush()
-        return self._with_layout(self.directory, layout, self.counts)
+        larger = self._with_layout(self.directory, layout, self.counts)
+        larger._sums = self._sums  # the rows are the same
+        return larger
 
     @classmethod
     def _with_layout(cls, directory: Path, layout: ReplayLayout, counts: np.ndarray) -> "Replay":
@@ -120,6 +125,20 @@ class Replay:
         aside = self.directory / "layout.json.tmp"
         aside.write_text(json.dumps(layout))
         os.replace(aside, self.directory / "layout.json")
+
+    def checksums(self, rewritten: int = 0) -> dict[str, Any]:
+        """Sums of the rows that are kept, as JSON has them: a checkpoint keeps them for `verify`.
+
+        `rewritten` is how many of each lane's newest rows resuming writes again, so that they do not count.
+        """
+        end = np.maximum(self.counts - rewritten, 0)
+        first = np.clip(self.counts - self.layout.capacity, 0, end)
+        return self._sums.record(self.column, first, end)
+
+    def verify(self, sums: dict[str, Any] | None) -> None:
+        """Refuse rows that are not what they were when `checksums` gave these; None is of older runs."""
+        if sums is not None:
+            self._sums.verify(self.column, sums, self.directory)
 
     def transitions(self, window: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Every (lane, t) that `sample` draws from, by looking at all rows."""
@@ -191,6 +210,32 @@ class Replay:
             x_hn=self._windows(spec.window, lane, end, step + taken, obs_at),
             future=future,
             data_size=np.full(t.shape, len(self), np.float32),
+        )
+
+    def sample_sequences(
+        self, spec: SequenceSpec, batches: int, rng: np.random.Generator, vectors: np.ndarray | None = None
+    ) -> SequenceBatch:
+        """`batches` batches of uniformly drawn sequences; leaves lead with (batches, batch_size, length).
+
+        `vectors`, one for each place of a row, stand for observations.
+        """
+        number, capacity = batches * spec.batch_size, self.layout.capacity
+        lane, t = draw_starts(self.counts, capacity, spec.length, number, rng)
+        shape = (batches, spec.batch_size)
+        return self.cut_sequences(spec.length, lane.reshape(shape), t.reshape(shape), vectors)
+
+    def cut_sequences(
+        self, length: int, lane: np.ndarray, t: np.ndarray, vectors: np.ndarray | None = None
+    ) -> SequenceBatch:
+        """The sequences of so many rows that start at rows (lane, t)."""
+        rows, at = self._rows, self._at(lane[..., None], t[..., None] + np.arange(length))
+        first = rows["step"][at] == 0
+        return SequenceBatch(
+            obs=self.obs_at(at) if vectors is None else vectors[at],
+            action=_zero_unless(~first, rows["action"][at]),
+            reward=_zero_unless(~first, rows["reward"][at]),
+            terminated=rows["terminated"][at],
+            first=first,
         )
 
     def _windows(

@@ -1,19 +1,22 @@
 """The Gymnasium side of the house: NumPy only."""
 
 from mulv.envs.lanes import Lanes
-from mulv.envs.make import adapt, env_spec, make_env, register, resolve
+from mulv.envs.make import adapt, env_spec, is_task, make_env, register, resolve
 from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.preflight import preflight
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
+from mulv.envs.translation import Translation
 
 __all__ = [
     "PIXEL_TASKS",
     "TASKS",
     "Lanes",
     "Task",
+    "Translation",
     "adapt",
     "env_spec",
     "gymnasium_id",
+    "is_task",
     "make_env",
     "preflight",
     "register",

@@ -15,7 +15,11 @@ FRAME_SPACE = spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
 
 
 class Draw(Protocol):
-    """Draws a simulator's present state."""
+    """Draws a simulator's present state.
+
+    Two that draw alike are equal, and a deep copy holds nothing of a graphics library: an environment's spec
+    at Gymnasium keeps a copy, and compares it with that of another environment made from the spec.
+    """
 
     def __call__(self, env: Any) -> np.ndarray: ...
 
@@ -30,6 +34,7 @@ class FrameObservation(gym.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, draw=draw)
         gym.Wrapper.__init__(self, env)
         self.observation_space = FRAME_SPACE
+        self.metadata = {**env.metadata, "render_modes": ["rgb_array"]}
         self._draw = draw
 
     def reset(

@@ -1,6 +1,7 @@
 """Several environments in step: rows for the replay, episode statistics, seeded resets, and faults named."""
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
 from mulv.core.spec import Step
 from mulv.envs.deadline import deadline
 from mulv.envs.make import env_spec
+from mulv.envs.vector import QuietVectorEnv, WorkerDied, WorkerVectorEnv
 from mulv.envs.wrappers import SUCCESS
 
 EpisodeSeed = Callable[[int, int], int]  # (lane, episode) to the seed of its reset
@@ -25,16 +27,6 @@ class Episode(NamedTuple):
     ret: float
     length: int
     success: bool | None  # None where the environment does not say
-
-
-class QuietVectorEnv(SyncVectorEnv):
-    """Gymnasium's, without stacking what a simulator says of itself at every step."""
-
-    def _add_info(
-        self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
-    ) -> dict[str, Any]:
-        wanted = {key: env_info[key] for key in SUCCESS if key in env_info}
-        return super()._add_info(vector_infos, wanted, env_num) if wanted else vector_infos
 
 
 class Lanes:
@@ -74,7 +66,7 @@ class Lanes:
                 QuietVectorEnv([make] * num, autoreset_mode=AutoresetMode.DISABLED), episode_seed, timeout
             )
         # Not fork: JAX's threads would not survive it.
-        env = AsyncVectorEnv([make] * num, context="spawn", autoreset_mode=AutoresetMode.DISABLED)
+        env = WorkerVectorEnv([make] * num, context="spawn", autoreset_mode=AutoresetMode.DISABLED)
         return cls(env, episode_seed, timeout)
 
     @property
@@ -152,8 +144,18 @@ class Lanes:
         return actions.argmax(-1) if self.spec.discrete else actions
 
     def close(self) -> None:
-        """End the environments, and their processes whatever state they are in."""
-        self.env.close(**({"terminate": True} if isinstance(self.env, AsyncVectorEnv) else {}))
+        """End the environments, and their processes whatever state they are in.
+
+        A close that fails or hangs is a warning: it must not hide the fault that it may follow.
+        """
+        try:
+            if isinstance(self.env, AsyncVectorEnv):
+                self.env.close(terminate=True)
+            else:
+                with deadline(self._timeout, "the environment's close"):
+                    self.env.close()
+        except Exception as error:
+            warnings.warn(f"the environment did not close: {type(error).__name__}: {error}", stacklevel=2)
 
     def _reset(self, mask: np.ndarray) -> Step:
         seeds = [
@@ -229,6 +231,8 @@ class Lanes:
             else:
                 with deadline(self._timeout, what):
                     yield
+        except WorkerDied as death:
+            raise EnvironmentFault(f"{death} in {what} because it crashed or memory ran out") from death
         except MulvError:
             raise
         except multiprocessing.TimeoutError as error:

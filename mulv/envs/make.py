@@ -15,7 +15,7 @@ from mulv.envs.mbbl import MBBLReward
 from mulv.envs.pendulum import PendulumView
 from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
-from mulv.envs.wrappers import ActionRepeat, Keep, KeepObservation, UnitAction, parse_keep
+from mulv.envs.wrappers import ActionRepeat, Keep, KeepImage, KeepObservation, UnitAction, parse_keep
 
 DEFAULT_ENV_STEPS = 200_000
 _OURS = TASKS | PIXEL_TASKS
@@ -32,8 +32,16 @@ def register() -> None:
 
 
 def make_task(task: str, **kwargs: Any) -> gym.Env:
-    """One of mulv's own tasks, by its name."""
-    return make_env(task, **kwargs)
+    """One of mulv's own tasks, by its name: what `gym.make` calls.
+
+    Of the simulator's ways to render it promises only the one that was asked for: they need what may not
+    be there: a display, a GL, pygame. Tasks of frames promise their own.
+    """
+    env = make_env(task, **kwargs)
+    if not _OURS[task].pixels:
+        asked = [mode for mode in env.metadata["render_modes"] if mode == env.render_mode]
+        env.metadata = {**env.metadata, "render_modes": asked}
+    return env
 
 
 def resolve(name: str, keep: str | None = None) -> Task:
@@ -59,6 +67,11 @@ def resolve(name: str, keep: str | None = None) -> Task:
     near = nearest(short, [*_OURS, *suite_tasks(), *map(_short, gym.registry)])
     hint = f"did you mean {near!r}?" if near else "`mulv envs` lists the tasks"
     raise MulvError(f"no task is called {name!r}; {hint}")
+
+
+def is_task(name: str) -> bool:
+    """Whether a name is of one of mulv's own tasks, whose environments are as agents see them."""
+    return name in _BY_ID or _short(name) in _OURS
 
 
 def _short(name: str) -> str:
@@ -92,6 +105,10 @@ def make_env(
 
 def adapt(env: gym.Env, keep: Keep = None) -> gym.Env:
     """Any Gymnasium environment as agents see it."""
+    if keep is not None and len(keep) == 1 and isinstance(env.observation_space, spaces.Dict):
+        (name,) = keep
+        if name in env.observation_space.spaces and is_image(env.observation_space[name]):
+            env, keep = KeepImage(env, name), None
     if is_image(env.observation_space):
         if keep is not None:
             raise MulvError("observations are images; --keep chooses entries of vectors")

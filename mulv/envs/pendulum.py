@@ -1,5 +1,6 @@
 """A pendulum drawn without a graphics library: an anti-aliased rod on a plain background."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ ROD_LENGTH, ROD_RADIUS, PIVOT_RADIUS = 26.0, 3.5, 1.5  # pixels
 _X, _Y = np.meshgrid(np.arange(SIZE) - (SIZE - 1) / 2, (SIZE - 1) / 2 - np.arange(SIZE))
 
 
+@dataclass(frozen=True)  # any two are alike
 class PendulumView:
     """Gymnasium's pendulum as its angle alone shows it: neither the speed nor the torque is drawn."""
 

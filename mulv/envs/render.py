@@ -1,9 +1,10 @@
 """Frames of a MuJoCo simulator through one of its cameras, off screen."""
 
 import atexit
+import copy
 import functools
 import weakref
-from typing import Any
+from typing import Any, Self
 
 import mujoco
 import numpy as np
@@ -33,6 +34,21 @@ class CameraView:
             self.close()  # a task may compile its model anew at a reset
             self._scene = _Scene(model, self.camera, self.quality)
         return self._scene.draw(data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CameraView) and self._settings == other._settings
+
+    def __hash__(self) -> int:
+        return hash(self._settings)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = copy.copy(self)
+        other._scene = None  # GL's, which only one may give back
+        return other
+
+    @property
+    def _settings(self) -> tuple[int, Quality]:
+        return self.camera, self.quality
 
     def close(self) -> None:
         """Give back what GL holds; the next frame would begin anew."""

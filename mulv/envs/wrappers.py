@@ -9,6 +9,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
+from mulv.envs.entries import images_in, is_numeric, pixels_of, refuse_images
 
 SUCCESS = ("success", "is_success")  # what environments call it in their info
 Keep = tuple[int, ...] | tuple[str, ...] | None
@@ -32,13 +33,18 @@ def parse_keep(text: str | None) -> Keep:
     return tuple(positions)
 
 
-def _is_numeric(space: spaces.Space) -> bool:
-    """Whether a space is made of numbers only."""
-    if isinstance(space, spaces.Dict):
-        return all(map(_is_numeric, space.spaces.values()))
-    if isinstance(space, spaces.Tuple):
-        return all(map(_is_numeric, space.spaces))
-    return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+class KeepImage(gym.ObservationWrapper, RecordConstructorArgs):
+    """Keep only one entry of a dictionary, an image."""
+
+    def __init__(self, env: gym.Env, name: str):
+        RecordConstructorArgs.__init__(self, name=name)
+        gym.ObservationWrapper.__init__(self, env)
+        assert isinstance(env.observation_space, spaces.Dict)
+        self._name = name
+        self.observation_space = env.observation_space[name]
+
+    def observation(self, observation: dict[str, Any]) -> Any:
+        return observation[self._name]
 
 
 class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
@@ -59,14 +65,19 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
                     hint = nearest(str(name), inner.spaces)
                     there = f"did you mean {hint!r}?" if hint else f"there are: {', '.join(inner.spaces)}"
                     raise MulvError(f"the observation has no entry {name!r}; {there}")
-            dropped = {name: space for name, space in inner.spaces.items() if name not in keep}
+            dropped = {
+                name: space
+                for name, space in inner.spaces.items()
+                if name not in keep and not images_in(space, name)
+            }
             inner = spaces.Dict({name: inner[name] for name in keep})
-            self._dropped = spaces.Dict(dropped) if all(map(_is_numeric, dropped.values())) else None
+            numbers = bool(dropped) and all(map(is_numeric, dropped.values()))
+            self._dropped = spaces.Dict(dropped) if numbers else None
             keep = None
         else:
             self._dropped = None
         self._chosen = inner
-        if not _is_numeric(inner):
+        if not is_numeric(inner):
             raise MulvError(
                 f"observation space {inner} cannot be made a vector; use Box, Dict, Tuple or Discrete spaces"
             )
@@ -76,7 +87,11 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
         if keep is not None and max(keep) >= size:
             raise MulvError(f"--keep asks for position {max(keep)}, but the observation has {size} entries")
         self._positions = None if keep is None else np.asarray(keep, dtype=np.intp)
-        self._rest = np.setdiff1d(np.arange(size), np.asarray(keep or np.arange(size)))
+        images = images_in(inner)
+        pixels = pixels_of(inner) if images else np.zeros(size, bool)
+        if images and pixels[slice(None) if self._positions is None else self._positions].any():
+            refuse_images(env.observation_space, images)
+        self._rest = np.setdiff1d(np.flatnonzero(~pixels), np.asarray(keep or np.arange(size)))
         self.hidden = np.zeros(0, np.float32)
         low, high = (bound.astype(np.float32) for bound in (flat.low, flat.high))
         if self._positions is not None:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
-from mulv.core.types import Batch
+from mulv.core.spec import SequenceSpec
+from mulv.core.types import AnyBatch
 from mulv.data import Replay
 from mulv.run import compiled
 from mulv.run.config import RunConfig
@@ -24,7 +25,9 @@ class Batches:
     ):
         self._config, self._agent, self._replay = config, agent, replay
         self._counters, self._rng = counters, rng
-        self._embeddings = Embeddings(agent, replay) if agent.embedding_dim else None
+        encoder = agent.encoder
+        self.pretraining = encoder.pretraining if encoder else 0
+        self._embeddings = Embeddings(agent, replay) if encoder else None
 
     @property
     def warming_up(self) -> bool:
@@ -35,14 +38,14 @@ class Batches:
     def pretrains(self) -> bool:
         """Whether updates are due that the agent wants on its first data, before it acts."""
         waiting = self.warming_up or len(self._replay) <= self._replay.layout.lanes  # resets alone
-        return self._counters.updates < self._agent.pretraining and not waiting
+        return self._counters.updates < self.pretraining and not waiting
 
     @property
     def of_steps(self) -> int:
         """How many updates are due by the steps that were taken; none until they fill a round."""
         config, counters = self._config, self._counters
         learned_from = counters.agent_steps - config.learning_starts // config.repeat
-        before = min(counters.updates, max(counters.offline_updates, self._agent.pretraining))
+        before = min(counters.updates, max(counters.offline_updates, self.pretraining))
         due = int(learned_from * config.replay_ratio) - (counters.updates - before)
         return due if due >= self._round else 0
 
@@ -54,17 +57,20 @@ class Batches:
     @property
     def of_pretraining(self) -> int:
         """How many updates are next, of those that the agent wants on its first data."""
-        return min(self._round, self._agent.pretraining - self._counters.updates)
+        return min(self._round, self.pretraining - self._counters.updates)
 
     @property
     def _round(self) -> int:
         return max(1, int(self._config.update_every * self._config.replay_ratio))
 
-    def draw(self, updates: int, state: compiled.Packed, rng: np.random.Generator | None = None) -> Batch:
+    def draw(self, updates: int, state: compiled.Packed, rng: np.random.Generator | None = None) -> AnyBatch:
         """Batches for so many updates; with an `rng` of its own, the run goes on as if there were none."""
         kept = self._embeddings
         vectors = None if kept is None else kept.at(self._counters.updates, state)
-        return self._replay.sample(self._agent.batch_spec, updates, rng or self._rng, vectors)
+        spec, rng = self._agent.batch_spec, rng or self._rng
+        if isinstance(spec, SequenceSpec):
+            return self._replay.sample_sequences(spec, updates, rng, vectors)
+        return self._replay.sample(spec, updates, rng, vectors)
 
     def forget(self) -> None:
         """Keep nothing that a run does not have which goes on from a checkpoint of this moment."""

@@ -82,7 +82,7 @@ def saved_steps(directory: Path) -> list[int]:
 
 def load(path: Path, like: PyTree) -> tuple[PyTree, dict[str, Any]]:
     """A checkpoint's state, in the structure of `like`, and its meta; anything off is a CheckpointError."""
-    _verify(path)
+    meta = read_meta(path)
     arrays = _read_arrays(path / "arrays.npz")
     flat, structure = jax.tree_util.tree_flatten_with_path(like)
     leaves = []
@@ -98,7 +98,13 @@ def load(path: Path, like: PyTree) -> tuple[PyTree, dict[str, Any]]:
         leaves.append(jax.numpy.asarray(array))
     if arrays:
         raise CheckpointError(f"{path} has arrays this agent lacks: {', '.join(sorted(arrays)[:3])}")
-    return jax.tree_util.tree_unflatten(structure, leaves), json.loads((path / "meta.json").read_text())
+    return jax.tree_util.tree_unflatten(structure, leaves), meta
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """A checkpoint's meta, once its files are known to be whole."""
+    _verify(path)
+    return json.loads((path / "meta.json").read_text())
 
 
 def load_latest(directory: Path, like: PyTree) -> tuple[PyTree, dict[str, Any], Path]:

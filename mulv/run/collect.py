@@ -172,16 +172,16 @@ def _policy(run: Path, milestone: Milestone, lanes: Lanes, where: Where) -> Choo
     agent = algorithm(past.algo).agent(past.agent, lanes.spec)
     like = compiled.unpack(agent, compiled.init(agent, seeding.key(past.seed, Stream.INIT)))
     tree, _ = checkpoint.load(run / "checkpoints" / f"{milestone.clock:010d}", like)
-    state, memory = compiled.pack(tree), compiled.init_memory(agent, lanes.num)
+    state, carry = compiled.pack(tree), compiled.init_carry(agent, lanes.num)
     key, step = seeding.key(where.seed, Stream.ACT), 0
 
     def choose(lanes: Lanes) -> np.ndarray:
-        nonlocal memory, step
-        actions, memory = compiled.act(
-            agent, state, memory, lanes.obs, lanes.first, key, np.int32(step), octaves=agent.octaves
+        nonlocal carry, step
+        carry = compiled.act(
+            agent, state, carry, lanes.obs, lanes.first, key, np.int32(step), deterministic=False
         )
         step += 1
-        return np.asarray(actions)
+        return np.asarray(carry.action)
 
     return choose
 

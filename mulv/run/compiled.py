@@ -5,6 +5,7 @@ module in Python, which is slow for the many modules of a state and its optimise
 """
 
 from functools import cache, partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +14,12 @@ from jax.extend.random import define_prng_impl, rbg_prng_impl
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.agents.base import AbstractAgent
+from mulv.agents.encoder import ObservationEncoder
 from mulv.core.learner import tree_all_finite
 from mulv.core.pink import pink_noise
-from mulv.core.types import Batch, Metrics, PyTree
-from mulv.core.window import AbstractMemory
+from mulv.core.types import AnyBatch, Batch, Metrics, PyTree
 
+_OBSERVE = 1 << 20  # keeps the keys of `observe` apart from those of actions
 Packed = tuple[Array, ...]
 Learned = tuple[Packed, Metrics, Bool[Array, "steps"]]  # see `update`
 
@@ -43,104 +45,115 @@ def _structure(agent: AbstractAgent) -> jax.tree_util.PyTreeDef:
     return jax.tree.structure(jax.eval_shape(agent.init, jax.random.key(0)))
 
 
-def init_memory(agent: AbstractAgent, lanes: int) -> AbstractMemory:
-    """Empty memories, one a lane."""
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), agent.init_memory())
+class Carry(NamedTuple):
+    """What acting carries from step to step, a row a lane."""
+
+    memory: PyTree  # the agent's, after its newest observation
+    action: Float[Array, "lane act"]  # taken since
 
 
-def _reset_where(first: Bool[Array, ""], memory: AbstractMemory) -> AbstractMemory:
-    return jax.tree.map(lambda fresh, old: jnp.where(first, fresh, old), memory.reset(), memory)
+def init_carry(agent: AbstractAgent, lanes: int) -> Carry:
+    """Before anything was seen."""
+    memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), agent.init_memory())
+    return Carry(memory, jnp.zeros((lanes, agent.spec.act_dim)))
 
 
-@partial(jax.jit, static_argnames=("agent", "octaves"))
+@partial(jax.jit, static_argnums=0)
+def observe(
+    agent: AbstractAgent,
+    packed: Packed,
+    carry: Carry,
+    obs: Float[Array, "lane obs"],
+    first: Bool[Array, "lane"],
+    key: PRNGKeyArray,
+    step: Int[Array, ""],
+) -> Carry:
+    """Memories after these observations, before an action is taken; `first` says where an episode begins."""
+    state, lanes = unpack(agent, packed), obs.shape[0]
+    keys = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), _OBSERVE), lanes)
+
+    def one(memory: PyTree, a_prev: Array, o_h: Array, first: Array, key: Array) -> PyTree:
+        memory, a_prev = jax.tree.map(
+            lambda fresh, old: jnp.where(first, fresh, old),
+            (agent.init_memory(), jnp.zeros_like(a_prev)),
+            (memory, a_prev),
+        )
+        return agent.observe(state, memory, a_prev, o_h, key)
+
+    memory = jax.vmap(one)(carry.memory, carry.action, obs, first, keys)
+    return Carry(memory, jnp.zeros_like(carry.action))
+
+
+@partial(jax.jit, static_argnames=("agent", "deterministic"))
 def act(
     agent: AbstractAgent,
     packed: Packed,
-    memory: AbstractMemory,
+    carry: Carry,
     obs: Float[Array, "lane obs"],
     first: Bool[Array, "lane"],
     key: PRNGKeyArray,
     step: Int[Array, ""],
     *,
-    octaves: int,
-) -> tuple[Float[Array, "lane act"], AbstractMemory]:
-    """Actions in every lane; `first` says where an episode begins.
+    deterministic: bool,
+) -> Carry:
+    """Memories after these observations, and the actions taken there.
 
-    Their noise is a function of `key` and `step`: white with one octave, pink with more, none with none.
+    The noise of actions that explore is a function of `key` and `step`.
     """
-    state, shape = unpack(agent, packed), (obs.shape[0], agent.spec.act_dim)
-    noise = pink_noise(key, step, shape, octaves) if octaves else None
-
-    def one(
-        memory: AbstractMemory, o_h: Array, first: Array, noise: Array | None
-    ) -> tuple[Array, AbstractMemory]:
-        return agent.act(state, _reset_where(first, memory), o_h, noise)
-
-    return jax.vmap(one)(memory, obs, first, noise)
-
-
-@jax.jit
-def remember(
-    memory: AbstractMemory,
-    obs: Float[Array, "lane obs"],
-    first: Bool[Array, "lane"],
-    action: Float[Array, "lane act"],
-) -> AbstractMemory:
-    """Memories after steps whose actions somebody else chose."""
-
-    def one(memory: AbstractMemory, o_h: Array, first: Array, a_h: Array) -> AbstractMemory:
-        return _reset_where(first, memory).push_obs(o_h).push_action(a_h)
-
-    return jax.vmap(one)(memory, obs, first, action)
+    memory, _ = observe(agent, packed, carry, obs, first, key, step)
+    state, shape = unpack(agent, packed), carry.action.shape
+    noise = None if deterministic else pink_noise(key, step, shape, agent.octaves)
+    return Carry(memory, jax.vmap(lambda one, noise: agent.act(state, one, noise))(memory, noise))
 
 
 @partial(jax.jit, static_argnums=0)
-def latents(
-    agent: AbstractAgent, packed: Packed, memory: AbstractMemory
-) -> Float[Array, "lane latent"] | None:
-    """What the agent makes of each lane, after acting there."""
+def latents(agent: AbstractAgent, packed: Packed, carry: Carry) -> Float[Array, "lane latent"] | None:
+    """What the agent makes of each lane's memory and action."""
     state = unpack(agent, packed)
-    return jax.vmap(lambda one: agent.latent(state, one))(memory)
+    return jax.vmap(lambda memory, a_h: agent.latent(state, memory, a_h))(*carry)
 
 
 @partial(jax.jit, static_argnums=0)
 def embed(
     agent: AbstractAgent, packed: Packed, frames: UInt8[Array, "batch 64 64 3"]
-) -> Float[Array, "batch obs"] | None:
+) -> Float[Array, "batch obs"]:
     """The vectors that stand for frames."""
-    state = unpack(agent, packed)
-    return jax.vmap(lambda frame: agent.embed(state, frame))(frames)
+    state, encoder = unpack(agent, packed), _encoder(agent)
+    return jax.vmap(lambda frame: encoder.embed(state, frame))(frames)
 
 
 @partial(jax.jit, static_argnums=0)
-def pictures(
-    agent: AbstractAgent, packed: Packed, batch: Batch
-) -> UInt8[Array, "batch picture 64 64 3"] | None:
+def pictures(agent: AbstractAgent, packed: Packed, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"]:
     """What was seen and what the agent makes of it, side by side."""
-    return agent.pictures(unpack(agent, packed), batch)
+    return _encoder(agent).pictures(unpack(agent, packed), batch)
+
+
+def _encoder(agent: AbstractAgent) -> ObservationEncoder:
+    assert agent.encoder is not None
+    return agent.encoder
 
 
 @partial(jax.jit, static_argnums=0)
-def inspect(agent: AbstractAgent, packed: Packed, batch: Batch, key: PRNGKeyArray) -> Metrics:
+def inspect(agent: AbstractAgent, packed: Packed, batch: AnyBatch, key: PRNGKeyArray) -> Metrics:
     """The agent's costly metrics on one batch."""
     return agent.inspect(unpack(agent, packed), batch, key)
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def update(
-    agent: AbstractAgent, packed: Packed, batches: Batch, key: PRNGKeyArray, first_update: Int[Array, ""]
+    agent: AbstractAgent, packed: Packed, batches: AnyBatch, key: PRNGKeyArray, first_update: Int[Array, ""]
 ) -> Learned:
     """One update per batch in a single scan; which of them were finite, and one's metrics.
 
     The metrics are those of the first update that was not finite, or of the last.
     """
 
-    def body(state: PyTree, xs: tuple[Batch, Array]) -> tuple[PyTree, tuple[Metrics, Array]]:
+    def body(state: PyTree, xs: tuple[AnyBatch, Array]) -> tuple[PyTree, tuple[Metrics, Array]]:
         batch, number = xs
         state, metrics = agent.update(state, batch, jax.random.fold_in(key, number))
         return state, (metrics, tree_all_finite(metrics))
 
-    numbers = first_update + jnp.arange(batches.reward.shape[0])
+    numbers = first_update + jnp.arange(jax.tree.leaves(batches)[0].shape[0])
     state, (metrics, finite) = jax.lax.scan(body, unpack(agent, packed), (batches, numbers))
     shown = jnp.where(jnp.all(finite), finite.shape[0] - 1, jnp.argmin(finite))
     return pack(state), jax.tree.map(lambda m: m[shown], metrics), finite
@@ -170,7 +183,7 @@ def key_of_each(key_data: Int[Array, "words"]) -> PRNGKeyArray:
 def update_together(
     agent: AbstractAgent,
     packed: tuple[Packed, ...],
-    batches: tuple[Batch, ...],
+    batches: tuple[AnyBatch, ...],
     keys: tuple[PRNGKeyArray, ...],
     first_update: Int[Array, ""],
 ) -> tuple[Learned, ...]:
@@ -179,7 +192,7 @@ def update_together(
     States are stacked and taken apart on the device, within the call, so that they have owners of their own.
     """
 
-    def one(packed: Packed, batches: Batch, key_data: Array) -> Learned:
+    def one(packed: Packed, batches: AnyBatch, key_data: Array) -> Learned:
         return update(agent, packed, batches, key_of_each(key_data), first_update)
 
     each = [(p, b, jax.random.key_data(k)) for p, b, k in zip(packed, batches, keys, strict=True)]

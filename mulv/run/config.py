@@ -83,7 +83,7 @@ class RunConfig:
             "total_steps": 0 if self.offline_updates else 1,
             "offline_updates": 0,
             "learning_starts": 0,
-            "replay_capacity": self.agent.window + self.agent.n_step + 1,
+            "replay_capacity": self.agent.example_rows,
             "num_envs": 1,
             "update_every": 1,
             "action_repeat": 1,

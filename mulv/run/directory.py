@@ -9,6 +9,8 @@ replay/            the experience, memory-mapped
 checkpoints/       the newest checkpoints
 strips/            frames as agents on frames see and predict them, a picture an evaluation
 visits.npz         where the experience lies in the latent space (--visits)
+origin.json        which run it was branched from, and where
+initial/           the weights it began with, where they are another's
 result.json        the result line, once the run is finished
 """
 
@@ -52,6 +54,16 @@ class RunDirectory:
     @property
     def config_file(self) -> Path:
         return self.path / "config.json"
+
+    @property
+    def initial(self) -> Path:
+        """The checkpoint whose weights the run began with, where it did not begin with fresh ones."""
+        return self.path / "initial"
+
+    @property
+    def origin_file(self) -> Path:
+        """Which run it was branched from, where it was."""
+        return self.path / "origin.json"
 
     @property
     def dataset_file(self) -> Path:

@@ -18,9 +18,11 @@ class Embeddings:
     """The vector of each row of a replay."""
 
     def __init__(self, agent: AbstractAgent, replay: Replay):
-        self._agent, self._replay = agent, replay
+        encoder = agent.encoder
+        assert encoder is not None
+        self._agent, self._encoder, self._replay = agent, encoder, replay
         rows = replay.layout.ring * replay.layout.lanes
-        self._vectors = np.zeros((rows, agent.embedding_dim), np.float32)
+        self._vectors = np.zeros((rows, encoder.dim), np.float32)
         self._known = np.zeros_like(replay.counts)  # rows of each lane that have theirs
         self._due = 0  # update at which all are made anew
 
@@ -30,11 +32,11 @@ class Embeddings:
 
     def at(self, updates: int, state: compiled.Packed) -> np.ndarray:
         """The vectors, by place of the row: of every row there is, once the agent is pre-trained."""
-        if updates < self._agent.pretraining:
+        if updates < self._encoder.pretraining:
             return self._vectors
         if updates >= self._due:
             self._known[:] = 0
-            self._due = updates + -(-len(self._replay) // self._agent.refreshed_per_update)
+            self._due = updates + -(-len(self._replay) // self._encoder.refreshed_per_update)
         new = self._replay.written_since(self._known)
         for first in range(0, new.size, CHUNK):
             places = new[first : first + CHUNK]

@@ -68,31 +68,24 @@ class Evaluator:
         """
         lanes = self._fresh_lanes(number)
         first: dict[int, Episode] = {}
-        memory = compiled.init_memory(agent, self._episodes)
+        carry = compiled.init_carry(agent, self._episodes)
         key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
         lanes.start()
         probe = ProbeData()
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
-            actions, memory = compiled.act(
-                agent,
-                state,
-                memory,
-                lanes.obs,
-                lanes.first,
-                key,
-                np.int32(step),
-                octaves=0 if deterministic else 1,
+            carry = compiled.act(
+                agent, state, carry, lanes.obs, lanes.first, key, np.int32(step), deterministic=deterministic
             )
             if step % EVERY == 0 and (hidden := lanes.hidden) is not None:
-                latents = compiled.latents(agent, state, memory)
+                latents = compiled.latents(agent, state, carry)
                 if latents is not None:
                     running = np.asarray([i for i in range(self._episodes) if i not in first])
                     probe.add(np.asarray(latents), lanes.obs, hidden, running)
             if 0 not in first:
                 watch(lanes.obs[0])
-            lanes.step(np.asarray(actions))
+            lanes.step(np.asarray(carry.action))
             step += 1
             # A lane that is done goes on with another episode until the last is; only its first counts.
             for episode in lanes.finished:

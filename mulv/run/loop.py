@@ -2,7 +2,7 @@
 
 env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
  ▲                                                              │
- └────────────── act(state, memory, obs, noise) ◀───────────────┘
+ └──── act(state, memory, noise) ◀── observe(state, memory, a, o) ◀───┘
 """
 
 import time
@@ -12,11 +12,12 @@ from dataclasses import asdict
 
 import gymnasium as gym
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
 from mulv.core.errors import NonFiniteError
-from mulv.core.types import Batch, Metrics, PyTree
+from mulv.core.types import AnyBatch, Metrics, PyTree
 from mulv.data import Replay
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
@@ -50,12 +51,13 @@ class Trainer:
         self.config, self.agent, self.lanes, self.replay, self.logger = config, agent, lanes, replay, logger
         self.counters = counters
         self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
-        self.memory = compiled.init_memory(agent, lanes.num)
+        self.carry = compiled.init_carry(agent, lanes.num)
         self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
         self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
         self.batches = Batches(config, agent, replay, self.counters, self.rngs[Stream.REPLAY])
-        self.roll_in = RollIn(lanes.num, config.agent.window, self.rngs[Stream.WARM_UP])
+        self.roll_in = RollIn(lanes.num, config.agent.roll_in_length, self.rngs[Stream.WARM_UP])
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
+        self.starts_trained = False  # then the policy, not chance, collects what is learned from first
         self.evaluate_now = False  # due, but perhaps interrupted
         self.metrics: Metrics = {}
         self._finite: jax.Array | None = None
@@ -73,7 +75,9 @@ class Trainer:
         for batches in self.rounds(save, interrupts, progress):
             self.learn(batches)
 
-    def rounds(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> Iterator[Batch]:
+    def rounds(
+        self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher
+    ) -> Iterator[AnyBatch]:
         """The run but for its updates: gives the batches of each round, and goes on once they are learned."""
         config, counters = self.config, self.counters
         total, evaluate_every = config.offline_updates + (config.total_steps or 0), config.eval_every or 0
@@ -88,7 +92,7 @@ class Trainer:
                     counters.offline_updates += number
                 elif self.batches.pretrains:
                     yield self._at_once(self.batches.of_pretraining)
-                    progress.pretrained(counters.updates, self.agent.pretraining)
+                    progress.pretrained(counters.updates, self.batches.pretraining)
                 else:
                     self.send()
                     if config.overlap:  # the device learns while the environments step
@@ -131,29 +135,21 @@ class Trainer:
         if not lanes.episodes_begun.any():
             self.replay.append(lanes.start())
         obs, first = lanes.obs, lanes.first
-        if self.batches.warming_up:
+        key, step = self.keys[Stream.ACT], np.int32(counters.agent_steps // lanes.num)
+        arguments = self.agent, self.state, self.carry, obs, first, key, step
+        if self.batches.warming_up and not self.starts_trained:
             actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
-            self.memory = compiled.remember(self.memory, obs, first, actions)
+            self.carry = compiled.observe(*arguments)._replace(action=jnp.asarray(actions))
         else:
-            chosen, memory = compiled.act(
-                self.agent,
-                self.state,
-                self.memory,
-                obs,
-                first,
-                self.keys[Stream.ACT],
-                np.int32(counters.agent_steps // lanes.num),
-                octaves=self.agent.octaves,
-            )
-            actions = np.asarray(chosen)
+            self.carry = compiled.act(*arguments, deterministic=False)
+            actions = np.asarray(self.carry.action)
             if config.collect == "paper":
                 longest = max((length for _, length in self.recent), default=1)
                 uniform = self.roll_in.uniform(first, longest)
                 if uniform.any():
                     random = lanes.random_actions(self.rngs[Stream.WARM_UP])
                     actions = np.where(uniform[:, None], random, actions)
-                    memory = compiled.remember(self.memory, obs, first, actions)
-            self.memory = memory
+                    self.carry = self.carry._replace(action=jnp.asarray(actions))
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
         lanes.send(actions)
@@ -168,18 +164,18 @@ class Trainer:
         self.recent.extend((e.ret, e.length) for e in lanes.finished)
         lanes.finished.clear()
 
-    def due(self) -> Iterator[Batch]:
+    def due(self) -> Iterator[AnyBatch]:
         """The batches of a round of updates, if enough are due for one."""
         if number := self.batches.of_steps:
             yield self.batches.draw(number, self.state)
 
-    def _at_once(self, number: int) -> Batch:
+    def _at_once(self, number: int) -> AnyBatch:
         """The batches of a round of updates that no step comes between."""
         batches = self.batches.draw(number, self.state)
         self.check_finite()  # of the round before, which ran while these were drawn
         return batches
 
-    def learn(self, batches: Batch) -> None:
+    def learn(self, batches: AnyBatch) -> None:
         """A round of updates, in one call that is not waited for."""
         key, first = self.keys[Stream.UPDATE], np.int32(self.counters.updates)
         self.take(compiled.update(self.agent, self.state, batches, key, first))

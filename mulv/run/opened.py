@@ -17,6 +17,7 @@ from mulv.core.errors import MulvError
 from mulv.data import Replay, ReplayLayout
 from mulv.envs import Lanes
 from mulv.run import checkpoint, compiled, seeding
+from mulv.run.branch import read_origin
 from mulv.run.config import RunConfig, config_hash, differences, to_json
 from mulv.run.counters import Counters
 from mulv.run.dataset import Data, data_rows, read_data, read_record
@@ -36,6 +37,8 @@ class Outcome:
 
     directory: Path
     result: dict[str, Any]
+    state: compiled.Packed
+    counters: Counters
 
 
 def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
@@ -82,7 +85,7 @@ class OpenRun:
             if saved:
                 self.trainer, earlier_seconds = _take_up(config, directory, lanes, make, say)
             else:
-                if resume:
+                if resume and not self._directory.initial.exists():
                     say("           there was no checkpoint yet: starting from the beginning")
                 self.trainer, earlier_seconds = _begin(config, directory, lanes, make, data, say), 0.0
             pieces.callback(self.trainer.logger.close)
@@ -111,9 +114,12 @@ class OpenRun:
         """Write a checkpoint of the run as it is."""
         trainer = self.trainer
         trainer.replay.flush()
+        # Where episodes begin, resuming writes their first rows again.
+        begins = bool(trainer.lanes.first.all() and trainer.lanes.episodes_begun.any())
         meta = {
             "counters": asdict(trainer.counters),
             "replay_counts": trainer.replay.counts.tolist(),
+            "replay_sums": trainer.replay.checksums(rewritten=int(begins)),
             "episodes_begun": trainer.lanes.episodes_begun.tolist(),
             "at_episode_end": bool(trainer.lanes.first.all()),
             "evaluate_now": trainer.evaluate_now,
@@ -155,12 +161,14 @@ class OpenRun:
             result["dataset"] = read_record(self._directory)
         if config.offline_updates:
             result["eval_updates"] = [e["updates"] for e in evaluations]
+        if (origin := read_origin(self._directory)) is not None:
+            result["branched_from"] = asdict(origin)
         if vmap_seeds > 1:
             result["vmap_seeds"] = vmap_seeds
         aside = self._directory.path / "result.json.tmp"
         aside.write_text(json.dumps(result))
         os.replace(aside, self._directory.path / "result.json")
-        return Outcome(self._directory.path, result)
+        return Outcome(self._directory.path, result, self.trainer.state, self.trainer.counters)
 
 
 def _bar(trainer: Trainer, enabled: bool) -> Progress:
@@ -197,7 +205,12 @@ def _begin(
             say(f"           {data.dataset.note}")
         data.put_into(replay, directory)
     directory.write_config(config)
-    return Trainer(config, agent, lanes, replay, Logger(directory.path), make, Counters())
+    trainer = Trainer(config, agent, lanes, replay, Logger(directory.path), make, Counters())
+    if directory.initial.exists():
+        like = compiled.unpack(agent, trainer.state)
+        trainer.state = compiled.pack(checkpoint.load(directory.initial, like)[0])
+        trainer.starts_trained = True
+    return trainer
 
 
 def _take_up(
@@ -210,10 +223,12 @@ def _take_up(
     state, meta, used = checkpoint.load_latest(directory.checkpoints, like)
     counters = Counters(**meta["counters"])
     replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
+    replay.verify(meta.get("replay_sums"))
     replay = replay.enlarged(replay_layout(config, lanes, data_rows(directory, lanes.num)))
     logger = Logger(directory.path, meta["offsets"], counters.clock)
     trainer = Trainer(config, agent, lanes, replay, logger, make, counters)
     trainer.state = compiled.pack(state)
+    trainer.starts_trained = directory.initial.exists()
     trainer.recent.extend((ret, length) for ret, length in meta["recent"])
     trainer.evaluate_now = meta["evaluate_now"]
     for name, rng_state in meta["rngs"].items():

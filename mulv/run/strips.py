@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
+from mulv.core.spec import BatchSpec
 from mulv.data import Replay
 from mulv.run import compiled
 
@@ -21,15 +22,14 @@ GAP, GREY = 1, 128  # pixels of a frame between frames, and their colour
 
 def strip(agent: AbstractAgent, state: compiled.Packed, replay: Replay) -> np.ndarray | None:
     """A picture of transitions from all over the replay; None where the agent draws nothing."""
-    if len(agent.spec.obs_shape) == 1:
+    if agent.encoder is None or not isinstance(agent.batch_spec, BatchSpec):
         return None
     spec = replace(agent.batch_spec, batch_size=COLUMNS)
     lane, t = replay.transitions(spec.window)
     if not t.size:
         return None
     chosen = np.linspace(0, t.size - 1, COLUMNS).astype(np.intp)
-    drawn = compiled.pictures(agent, state, replay.cut(spec, lane[chosen], t[chosen]))
-    return None if drawn is None else tile(np.asarray(drawn))
+    return tile(np.asarray(compiled.pictures(agent, state, replay.cut(spec, lane[chosen], t[chosen]))))
 
 
 def tile(pictures: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from mulv.core.errors import MulvError
-from mulv.core.types import Batch
+from mulv.core.types import AnyBatch
 from mulv.run import compiled
 from mulv.run.config import RunConfig, differences
 from mulv.run.interrupts import Interrupted, Interrupts
@@ -83,7 +83,7 @@ class _Going:
         config = complete(member.config) if make is None else member.config
         make = make or environment_of(config)
         self.run = OpenRun(config, member.path, make, resume=member.resume, progress=member.progress)
-        self.batches: Batch | None = None  # of the round that is due
+        self.batches: AnyBatch | None = None  # of the round that is due
         self.error: Exception | None = None  # that the last round ended with
         self._rounds = self.trainer.rounds(self.run.save, interrupts, self.run.progress)
 

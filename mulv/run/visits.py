@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import equinox as eqx
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
-from mulv.core.window import WindowMemory
+from mulv.core.spec import BatchSpec
 from mulv.data import Replay
 from mulv.run import compiled
 
@@ -19,20 +18,14 @@ def visited(agent: AbstractAgent, state: compiled.Packed, replay: Replay) -> dic
     `points` are two coordinates each, `share` is how much of the latents' variance they show, `age` is 0 for
     the oldest transition of its lane and 1 for the newest, `reward` is what it paid.
     """
-    memory = compiled.init_memory(agent, POINTS)
-    if not isinstance(memory, WindowMemory):
+    if not isinstance(agent.batch_spec, BatchSpec):  # a memory that is not cut from the replay as it is
         return None
     spec = replace(agent.batch_spec, batch_size=POINTS)
     lane, t = replay.transitions(spec.window)
     chosen = np.linspace(0, t.size - 1, POINTS).astype(np.intp)
     lane, t = lane[chosen], t[chosen]
     batch = replay.cut(spec, lane, t)
-    memory = eqx.tree_at(
-        lambda m: (m.obs, m.actions, m.mask),
-        memory,
-        (batch.x_h.obs, np.concatenate([batch.x_h.actions, batch.a_h[:, None]], axis=1), batch.x_h.mask),
-    )
-    latents = compiled.latents(agent, state, memory)
+    latents = compiled.latents(agent, state, compiled.Carry(batch.x_h, batch.a_h))
     if latents is None:
         return None
     points, share = principal_components(np.asarray(latents, np.float64))

@@ -49,7 +49,7 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     """Like a replay's: some windows begin early, some futures end early, some episodes terminate."""
     rng, env, spec = np.random.default_rng(seed), agent.spec, agent.batch_spec
     lead = (batches, spec.batch_size)
-    shown = EnvSpec((agent.embedding_dim,), env.act_dim) if agent.embedding_dim else env
+    shown = EnvSpec((agent.encoder.dim,), env.act_dim) if agent.encoder else env
 
     def seen(mask: np.ndarray) -> np.ndarray:
         obs = observations(shown, rng, *mask.shape)

@@ -96,10 +96,12 @@ def test_noise_falls_on_a_line_and_stays(decisions, steps, first, last):
 def test_exploration_has_the_deviation_that_the_data_says_and_no_other_bound_than_the_box():
     agent = tiny("drqv2", noise_initial=0.8, noise_final=0.2, noise_steps=1000)
     state, frames = initial(agent, KEY), np.zeros((4000, 16, 16, 3), np.uint8)
-    memory, first = compiled.init_memory(agent, 4000), np.ones(4000, bool)
+    carry, first = compiled.init_carry(agent, 4000), np.ones(4000, bool)
     for size, std in ((0.0, 0.8), (1000.0, 0.2)):
         packed = compiled.pack(state._replace(data_size=jnp.float32(size)))
-        drawn, _ = compiled.act(agent, packed, memory, frames, first, KEY, jnp.int32(0), octaves=1)
+        drawn = compiled.act(
+            agent, packed, carry, frames, first, KEY, jnp.int32(0), deterministic=False
+        ).action
         share = math.erf(0.5 / std / 2**0.5)  # within ±0.5; the mean is nearly zero at first
         assert np.mean(np.abs(drawn) < 0.5) == pytest.approx(share, abs=0.03)
         assert np.abs(drawn).max() <= 1

@@ -135,9 +135,9 @@ def test_a_scan_of_updates_equals_single_updates(agent, state):
         np.testing.assert_allclose(s, o, rtol=1e-4, atol=1e-5)
 
 
-def act(agent, state, memory, obs, first, step=0, key=KEY, octaves=2):
+def act(agent, state, carry, obs, first, step=0, key=KEY, deterministic=False):
     return compiled.act(
-        agent, compiled.pack(state), memory, obs, first, key, jnp.int32(step), octaves=octaves
+        agent, compiled.pack(state), carry, obs, first, key, jnp.int32(step), deterministic=deterministic
     )
 
 
@@ -145,59 +145,71 @@ def act(agent, state, memory, obs, first, step=0, key=KEY, octaves=2):
 def lanes(agent, state):
     """Memories one step into an episode, the next observations, and which lanes begin another there."""
     obs = observations(agent.spec, np.random.default_rng(3), 2, LANES)
-    _, memory = act(agent, state, compiled.init_memory(agent, LANES), obs[0], np.ones(LANES, bool))
-    return memory, obs[1], np.array([False, True, False])
+    carry = act(agent, state, compiled.init_carry(agent, LANES), obs[0], np.ones(LANES, bool))
+    return carry, obs[1], np.array([False, True, False])
 
 
 def test_acting_in_several_lanes_equals_acting_in_each(agent, state, lanes):
-    memory, obs, first = lanes
-    actions, memories = act(agent, state, *lanes, step=7)
-    noise = pink_noise(KEY, jnp.int32(7), (LANES, agent.spec.act_dim), 2)
+    carry, obs, first = lanes
+    after = act(agent, state, *lanes, step=7)
+    noise = pink_noise(KEY, jnp.int32(7), (LANES, agent.spec.act_dim), agent.octaves)
     for i in range(LANES):
-        mine = jax.tree.map(lambda leaf, i=i: leaf[i], memory)
-        mine = mine.reset() if first[i] else mine
-        action, mine = agent.act(state, mine, jnp.asarray(obs[i]), noise[i])
-        np.testing.assert_allclose(actions[i], action, rtol=1e-5, atol=1e-6)
-        for together, alone in zip(leaves(memories), leaves(mine), strict=True):
+        mine, a_prev = jax.tree.map(lambda leaf, i=i: leaf[i], carry)
+        if first[i]:
+            mine, a_prev = agent.init_memory(), jnp.zeros_like(a_prev)
+        mine = agent.observe(state, mine, a_prev, jnp.asarray(obs[i]), KEY)
+        np.testing.assert_allclose(after.action[i], agent.act(state, mine, noise[i]), rtol=1e-5, atol=1e-6)
+        for together, alone in zip(leaves(after.memory), leaves(mine), strict=True):
             np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_actions_without_noise_ignore_the_key(agent, state, lanes):
-    one, other = (act(agent, state, *lanes, key=jax.random.key(k), step=k, octaves=0)[0] for k in (0, 1))
+def test_deterministic_actions_ignore_the_key(agent, state, lanes):
+    one, other = (
+        act(agent, state, *lanes, key=jax.random.key(k), step=k, deterministic=True).action for k in (0, 1)
+    )
     np.testing.assert_array_equal(one, other)
 
 
 def test_exploring_actions_depend_on_the_step(agent, state, lanes):
-    one, other = (act(agent, state, *lanes, step=s)[0] for s in (0, 1))
+    one, other = (act(agent, state, *lanes, step=s).action for s in (0, 1))
     assert not np.array_equal(one, other)
 
 
 def test_lanes_with_the_same_observation_explore_differently(agent, state):
     spec = agent.spec
-    memory, obs = compiled.init_memory(agent, LANES), np.zeros((LANES, *spec.obs_shape), spec.obs_dtype)
-    actions, _ = act(agent, state, memory, obs, np.ones(LANES, bool))
+    carry, obs = compiled.init_carry(agent, LANES), np.zeros((LANES, *spec.obs_shape), spec.obs_dtype)
+    actions = act(agent, state, carry, obs, np.ones(LANES, bool)).action
     assert len(np.unique(actions, axis=0)) == LANES
 
 
 def test_actions_lie_in_the_unit_box(agent, state, lanes):
-    memory, obs, first = lanes
+    carry, obs, first = lanes
     extreme = 1e6 * obs if obs.dtype == np.float32 else np.where(obs > 127, np.uint8(255), np.uint8(0))
-    actions, _ = act(agent, state, memory, extreme, first)
-    assert np.abs(actions).max() <= 1.0
+    assert np.abs(act(agent, state, carry, extreme, first).action).max() <= 1.0
 
 
 def test_an_episode_does_not_remember_the_one_before(agent, state, lanes):
-    memory, obs, _ = lanes
+    carry, obs, _ = lanes
     begins = np.ones(LANES, bool)
-    used, _ = act(agent, state, memory, obs, begins, octaves=0)
-    fresh, _ = act(agent, state, compiled.init_memory(agent, LANES), obs, begins, octaves=0)
-    np.testing.assert_array_equal(used, fresh)
+    used = act(agent, state, carry, obs, begins, deterministic=True)
+    fresh = act(agent, state, compiled.init_carry(agent, LANES), obs, begins, deterministic=True)
+    assert same(used, fresh)
 
 
-def test_remembering_an_action_equals_having_taken_it(agent, state, lanes):
-    memory, obs, first = lanes
-    action, acted = act(agent, state, memory, obs, first)
-    assert same(compiled.remember(memory, obs, first, action), acted)
+def test_observing_alone_leaves_the_memory_that_acting_does(agent, state, lanes):
+    seen = compiled.observe(agent, compiled.pack(state), *lanes, KEY, jnp.int32(0))
+    acted = act(agent, state, *lanes)
+    assert same(seen.memory, acted.memory)
+    assert not np.asarray(seen.action).any()
+    assert np.asarray(acted.action).any()
+
+
+def test_a_memory_depends_on_the_action_taken_before(agent, state, lanes):
+    carry, obs, _ = lanes
+    other = carry._replace(action=-carry.action)
+    going_on = np.zeros(LANES, bool)
+    one, two = (act(agent, state, c, obs, going_on, deterministic=True).memory for c in (carry, other))
+    assert not same(one, two)
 
 
 @pytest.mark.usefixtures("values")

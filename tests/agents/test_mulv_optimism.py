@@ -15,6 +15,7 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.optimism import Bonus
 from mulv.core.elliptical import Ellipsoid
 from mulv.core.errors import MulvError
+from mulv.core.memory import push
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.support import initial, random_batches, run, same
@@ -167,19 +168,19 @@ def tried(agent, action: int, x):
 @pytest.mark.parametrize(("use", "chooses_tried"), [("optimism", False), ("pessimism", True)])
 def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
     agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
-    memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
-    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
+    memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
+    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory)
     state = tried(agent, action, jax.tree.map(lambda leaf: leaf[None], x))
-    explore = jax.jit(lambda state: agent.act(state, memory, o_h, jax.random.normal(KEY, (2,)))[0])
+    explore = jax.jit(lambda state: agent.act(state, memory, jax.random.normal(KEY, (2,))))
     assert (int(jnp.argmax(explore(state))) == action) == chooses_tried
 
 
 @pytest.mark.parametrize(("use", "minds"), [("optimism", False), ("pessimism", True)])
 def test_who_does_not_explore_minds_a_penalty_and_no_bonus(use, minds):
     agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
-    memory, o_h = agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
-    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory.push_obs(o_h).x_h)
-    act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, o_h, None)[0]))
+    memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
+    x = as_seen(GREEDY, initial(agent, KEY).obs_moments, memory)
+    act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, None)))
     chosen = [int(act(tried(agent, a, jax.tree.map(lambda leaf: leaf[None], x)))) for a in (0, 1)]
     assert (chosen == [0, 1]) == minds
     assert (chosen[0] == chosen[1]) != minds
@@ -223,7 +224,8 @@ def test_without_a_bonus_its_options_leave_the_program_as_it_is(spec):
 
 def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
     agent = MuLV(ON, replace(SPEC, discrete=True))
-    state, memory, o_h = initial(agent, KEY), agent.init_memory(), jnp.array([0.5, -1.0, 2.0])
+    state = initial(agent, KEY)
+    memory = push(agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.array([0.5, -1.0, 2.0]))
 
     @jax.jit
     def chosen(w, w_alone):
@@ -231,7 +233,7 @@ def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
         alone = state.optimism.rewards_alone._replace(params=jnp.stack([w_alone, w_alone], axis=1))
         critic = state.critic._replace(params=state.critic.params.with_w(jnp.stack([w, w], axis=1)))
         changed = state._replace(critic=critic, optimism=state.optimism._replace(rewards_alone=alone))
-        return jnp.argmax(agent.act(changed, memory, o_h, None)[0])
+        return jnp.argmax(agent.act(changed, memory, None))
 
     w = state.critic.params.w[:, 0]
     assert chosen(w, w) == chosen(-w, w)

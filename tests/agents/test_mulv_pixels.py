@@ -18,7 +18,6 @@ from mulv.agents.mulv.vae import ImageConfig, ImageVAE, explain_frame, learn_fra
 from mulv.core.errors import MulvError
 from mulv.core.learner import start_training
 from mulv.core.spec import EnvSpec, Step
-from mulv.core.window import WindowMemory
 from mulv.data import Replay, ReplayLayout
 from mulv.envs.pendulum import draw_rod
 from mulv.nets.augment import random_shift
@@ -146,14 +145,24 @@ def test_the_vae_learns_alone_until_it_is_pre_trained(state, batch):
 def test_acting_on_frames_is_acting_on_their_embeddings(state):
     frames = jnp.asarray([draw_rod(angle) for angle in (0.0, 0.4, 1.0)])
     on_vectors, memory = AGENT.on_vectors, AGENT.init_memory()
-    sees, reads = jax.jit(AGENT.act), jax.jit(on_vectors.act)
+
+    def step(agent):
+        """An observation and a decision, each after the other."""
+
+        def seen(state, memory, a_prev, o_h, noise):
+            memory = agent.observe(state, memory, a_prev, o_h, KEY)
+            return agent.act(state, memory, noise), memory
+
+        return jax.jit(seen)
+
+    sees, reads = step(AGENT), step(on_vectors)
     embeddings = jax.jit(jax.vmap(state.vae.params.embed))(frames)
-    vectors = WindowMemory(on_vectors.spec, TINY.window)
-    actions = []
+    vectors = on_vectors.init_memory()
+    a_h, actions = jnp.zeros(AGENT.spec.act_dim), []
     for number, frame in enumerate(frames):
         noise = jax.random.normal(jax.random.key(number), (AGENT.spec.act_dim,))
-        a_h, memory = sees(state, memory, frame, noise)
-        expected, vectors = reads(state.mulv, vectors, embeddings[number], noise)
+        expected, vectors = reads(state.mulv, vectors, a_h, embeddings[number], noise)
+        a_h, memory = sees(state, memory, a_h, frame, noise)
         np.testing.assert_allclose(a_h, expected, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(memory.obs[-1], frame)
         actions.append(a_h)
@@ -174,7 +183,7 @@ def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(sta
 
 
 def test_pictures_are_what_was_seen_and_what_is_drawn(state, seen):
-    drawn = np.asarray(jax.jit(AGENT.pictures)(state, seen))
+    drawn = np.asarray(jax.jit(AGENT.encoder.pictures)(state, seen))
     assert drawn.shape == (4, 4, 64, 64, 3)
     assert drawn.dtype == np.uint8
     np.testing.assert_array_equal(drawn[:, 0], seen.x_h.obs[:, -1])

@@ -14,6 +14,7 @@ from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.policy import DiscretePolicy, maximise
 from mulv.api import evaluate_policy
+from mulv.core.memory import push
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch
 from mulv.nets.trunk import TrunkConfig
@@ -28,7 +29,9 @@ def test_the_actor_reads_the_moving_average_of_the_encoder():
     state = initial(agent, KEY)
 
     def action(state) -> np.ndarray:
-        return np.asarray(agent.act(state, agent.init_memory(), jnp.ones(3), None)[0])
+        return np.asarray(
+            agent.act(state, push(agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.ones(3)), None)
+        )
 
     def moved(representation):
         return eqx.tree_at(lambda r: r.encoder, representation, replace_fn=lambda e: jax.tree.map(jnp.cos, e))

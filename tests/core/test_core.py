@@ -12,11 +12,11 @@ from scipy.stats import norm
 from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import polyak, tree_all_finite
+from mulv.core.memory import empty_window, push
 from mulv.core.names import lookup, nearest
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec, Step
 from mulv.core.types import Window
-from mulv.core.window import WindowMemory
 from mulv.data import Replay, ReplayLayout
 
 SPEC = EnvSpec((3,), 2)
@@ -33,34 +33,33 @@ def naive_window(obs: list[np.ndarray], actions: list[np.ndarray], length: int) 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(1, 4))
 @settings(max_examples=15)
 def test_window_memory_equals_a_list_over_episodes(lengths, window):
-    rng, memory = np.random.default_rng(0), WindowMemory(SPEC, window)
+    rng = np.random.default_rng(0)
     for length in lengths:
-        memory, obs, actions = memory.reset(), [], []
+        x_h, a_prev, obs, actions = empty_window(SPEC, window), jnp.zeros(2), [], []
         for _ in range(length):
             obs.append(rng.normal(size=3).astype(np.float32))
-            memory = memory.push_obs(jnp.asarray(obs[-1]))
-            jax.tree.map(np.testing.assert_array_equal, memory.x_h, naive_window(obs, actions, window))
+            x_h = push(x_h, a_prev, jnp.asarray(obs[-1]))
+            jax.tree.map(np.testing.assert_array_equal, x_h, naive_window(obs, actions, window))
             actions.append(rng.normal(size=2).astype(np.float32))
-            memory = memory.push_action(jnp.asarray(actions[-1]))
+            a_prev = jnp.asarray(actions[-1])
 
 
 @pytest.mark.parametrize("window", [1, 3])
 def test_window_memory_equals_what_the_replay_cuts(tmp_path, window):
     """An agent acts on the windows that it learns from."""
-    rng, memory = np.random.default_rng(0), WindowMemory(SPEC, window)
+    rng = np.random.default_rng(0)
     replay = Replay.create(tmp_path, ReplayLayout.of(SPEC, lanes=1, capacity=100, slack=0))
     acted_on = []
     for length in (1, 5, 2):
-        action, memory = np.zeros(2, np.float32), memory.reset()
+        action, x_h = np.zeros(2, np.float32), empty_window(SPEC, window)
         for step in range(length + 1):
             o_h, last = rng.normal(size=3).astype(np.float32), step == length
             row = (np.array([v]) for v in (0, o_h, action, 1.0, last, False, step))
             replay.append(Step(*row))
-            memory = memory.push_obs(jnp.asarray(o_h))
+            x_h = push(x_h, jnp.asarray(action), jnp.asarray(o_h))
             if not last:
-                acted_on.append(memory.x_h)
+                acted_on.append(x_h)
             action = rng.normal(size=2).astype(np.float32)
-            memory = memory.push_action(jnp.asarray(action))
     cut = replay.cut(BatchSpec(1, window, 1, 1, 0.9), *replay.transitions(window)).x_h
     for got, expected in zip(cut, Window(*map(np.stack, zip(*acted_on, strict=True))), strict=True):
         np.testing.assert_array_equal(got, expected)

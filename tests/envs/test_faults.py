@@ -2,10 +2,12 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import psutil
@@ -113,6 +115,125 @@ def test_a_worker_that_raises_is_the_cause_of_a_fault():
     lanes.close()
     assert isinstance(fault.value.__cause__, ZeroDivisionError)
     assert multiprocessing.active_children() == []
+
+
+def in_worker() -> bool:
+    return multiprocessing.parent_process() is not None
+
+
+class Killed(Counting):
+    """Its second lane's process is killed in its third step, as if memory had run out."""
+
+    def step(self, action):
+        if in_worker() and self.seeds[0] >= 100 and self.count == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(action)
+
+    @staticmethod
+    def length(episode: int) -> int:
+        return 10
+
+
+class KilledReset(Counting):
+    def reset(self, *, seed=None, options=None):
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class ExitingStep(Counting):
+    def step(self, action):
+        os._exit(3)
+
+
+class KilledAtBirth(Counting):
+    def __init__(self):
+        super().__init__()
+        if in_worker():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KilledWhileOthersHang(Killed):
+    """The second lane dies, the first does not answer."""
+
+    def step(self, action):
+        if self.seeds[0] < 100 and self.count == 2:
+            time.sleep(30)
+        return super().step(action)
+
+
+class RaisingEOF(Counting):
+    def step(self, action):
+        raise EOFError("the file of wind speeds ended")
+
+
+class Stopped(Counting):
+    """Its process stops, so that it would not hear a polite request to end."""
+
+    def step(self, action):
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def run_and_close(lanes: Lanes) -> None:
+    """A few steps, and then the end, as runs do it."""
+    try:
+        lanes.start()
+        for _ in range(5):
+            lanes.step(np.zeros((lanes.num, 2), np.float32))
+    finally:
+        lanes.close()
+
+
+def fault_of_workers(make, num: int = 1, timeout: float = 60.0) -> EnvironmentFault:
+    """What becomes of environments in worker processes."""
+    lanes = Lanes.of(make, num, episode_seed, workers=True, timeout=timeout)
+    with warnings.catch_warnings(record=True) as warned, pytest.raises(EnvironmentFault) as fault:
+        run_and_close(lanes)
+    assert not [w for w in warned if "did not close" in str(w.message)]
+    assert multiprocessing.active_children() == []
+    assert living_workers() == []
+    assert "\n" not in str(fault.value)
+    return fault.value
+
+
+@pytest.mark.parametrize(
+    ("make", "num", "line"),
+    [
+        (Killed, 2, r"worker process of lane 1 died \(signal SIGKILL\) in .* step, after 2 steps"),
+        (KilledReset, 1, r"worker process of lane 0 died \(signal SIGSEGV\) in .* reset"),
+        (ExitingStep, 1, r"worker process of lane 0 died \(exit code 3\) in .* step"),
+    ],
+)
+def test_a_worker_process_that_dies_is_named_with_its_lane(make, num, line):
+    fault = str(fault_of_workers(make, num))
+    assert re.search(line, fault)
+    assert "EOFError" not in fault
+
+
+def test_a_death_is_named_where_another_worker_does_not_answer():
+    fault = fault_of_workers(KilledWhileOthersHang, 2, timeout=2.0)
+    assert "lane 1 died (signal SIGKILL)" in str(fault)
+
+
+def test_a_worker_process_that_dies_when_it_makes_its_environment_is_named():
+    with pytest.raises(EnvironmentFault, match=r"lane 0 died \(signal SIGKILL\) when it made"):
+        Lanes.of(KilledAtBirth, 1, episode_seed, workers=True)
+    assert multiprocessing.active_children() == []
+
+
+def test_an_end_of_file_that_an_environment_raises_is_its_own():
+    assert "EOFError: the file of wind speeds ended" in str(fault_of_workers(RaisingEOF))
+
+
+def test_closing_ends_a_process_that_does_not_listen(monkeypatch):
+    monkeypatch.setattr("mulv.envs.vector.CLOSE_SECONDS", 0.2)
+    assert "did not answer within 0.3 s" in str(fault_of_workers(Stopped, timeout=0.3))
+
+
+@pytest.mark.parametrize("close", [lambda env: 1 / 0, lambda env: time.sleep(30)], ids=["raises", "hangs"])
+def test_a_close_that_fails_does_not_hide_the_fault_before_it(close):
+    lanes = lanes_of(type("Clinging", (Raising,), {"close": close}), timeout=0.3)
+    warned = pytest.warns(UserWarning, match="did not close: (ZeroDivision|EnvironmentFault)")
+    with warned, pytest.raises(EnvironmentFault, match="the simulator diverged"):
+        run_and_close(lanes)
 
 
 def test_workers_give_the_same_rows_as_this_process():

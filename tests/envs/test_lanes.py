@@ -195,6 +195,74 @@ def test_nested_observations_become_one_float32_vector():
     np.testing.assert_array_equal(obs, [0.5, -0.5, 0.0, 0.0, 1.0])
 
 
+CAMERA = spaces.Box(0, 255, (64, 64, 3), np.uint8)
+SENSORS = spaces.Dict(
+    {"arm": spaces.Box(-1, 1, (3,), np.float32), "camera": CAMERA, "touch": spaces.Discrete(2)}
+)
+
+
+class Robot(Counting):
+    """Vectors and an image side by side."""
+
+    def __init__(self, space: spaces.Space = SENSORS):
+        super().__init__()
+        self.observation_space = space
+
+    def _obs(self):
+        self.observation_space.seed(self.count)
+        return self.observation_space.sample()
+
+
+@pytest.mark.parametrize(
+    ("space", "keep", "line"),
+    [
+        (SENSORS, None, "entry 'camera' is an image, .*vectors, --keep arm,touch or .*image, --keep camera$"),
+        (SENSORS, ("arm", "camera"), "entry 'camera' is an image, .*--keep arm,touch or"),
+        (SENSORS, (0, 5), "entry 'camera' is an image"),
+        (spaces.Dict({"camera": CAMERA}), None, "not supported yet; keep only the image, --keep camera$"),
+        (spaces.Dict({"head": spaces.Dict({"eye": CAMERA}), "arm": ANY}), None, "'head.eye' .*--keep arm$"),
+        (spaces.Dict({"head": spaces.Dict({"eye": CAMERA})}), None, "'head.eye' .*wrap the environment"),
+        (spaces.Tuple([ANY, CAMERA]), None, "'1' is an image, and an image inside a Tuple .*wrap the env"),
+    ],
+)
+def test_an_image_beside_vectors_is_refused_with_what_to_keep(space, keep, line):
+    with pytest.raises(MulvError, match=line) as error:
+        adapt(Robot(space), keep)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("keep", [("arm",), (0, 1, 2)])
+def test_vectors_are_kept_and_an_image_is_dropped_for_good(keep):
+    lanes = lanes_of(lambda: adapt(Robot(), keep))
+    lanes.start()
+    SENSORS.seed(0)
+    shown = SENSORS.sample()
+    np.testing.assert_array_equal(lanes.obs[0], shown["arm"])
+    np.testing.assert_array_equal(lanes.hidden[0], np.eye(2)[shown["touch"]])  # without 12 288 pixels
+
+
+def test_only_the_image_is_kept():
+    env = adapt(Robot(), ("camera",))
+    assert env.observation_space == CAMERA
+    obs, _ = env.reset(seed=0)
+    SENSORS.seed(0)
+    np.testing.assert_array_equal(obs, SENSORS.sample()["camera"])
+
+
+def test_an_image_of_another_size_is_refused_inside_a_dictionary_too():
+    space = spaces.Dict({"arm": ANY, "camera": spaces.Box(0, 255, (84, 84, 3), np.uint8)})
+    with pytest.raises(MulvError, match=r"images \(84, 84, 3\)"):
+        adapt(Robot(space), ("camera",))
+
+
+def test_every_entry_may_be_kept_by_name():
+    space = spaces.Dict({"a": ANY, "b": UNIT})
+    obs, _ = adapt(Robot(space), ("b", "a")).reset(seed=0)
+    space.seed(0)
+    shown = space.sample()
+    np.testing.assert_array_equal(obs, np.concatenate([shown["a"], shown["b"]]))
+
+
 class DiscreteCounting(Counting):
     action_space = spaces.Discrete(3)
 

@@ -128,6 +128,18 @@ def test_gymnasium_makes_the_task_and_checks_it():
     assert (spec.obs_shape, spec.obs_dtype, spec.act_dim) == (FRAME_SHAPE, "uint8", 1)
 
 
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_what_gymnasium_makes_passes_its_checks_rendering_included():
+    register()
+    env = gym.make("mulv/Pendulum-px-v0")
+    check_env(env)
+    assert env.metadata["render_modes"] == ["rgb_array"]
+    again = env.spec.make(render_mode="rgb_array")
+    frame, _ = again.reset(seed=0)
+    np.testing.assert_array_equal(again.render(), frame)
+
+
 def test_agents_of_vectors_refuse_frames_before_anything_is_written(tmp_path):
     with pytest.raises(MulvError, match=r"learns from vectors, .* frames \(64, 64, 3\)"):
         train(RunConfig(task="Pendulum-px", algo="sac", agent=preset("sac", "default")), tmp_path / "run")

@@ -1,5 +1,6 @@
 """Frames of MuJoCo's cameras: against another renderer, and where there is no GL or no camera."""
 
+import copy
 import functools
 import json
 import os
@@ -10,9 +11,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
+from gymnasium.utils.env_checker import check_env
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env, render
+from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env, register, render
 from mulv.envs.dm_control import suite_tasks
 from mulv.envs.gl import GL, Trial, find_gl, try_backend
 from mulv.envs.render import CameraView
@@ -123,6 +125,35 @@ def test_new_terrain_is_drawn():
     np.testing.assert_array_equal(second, expected)
     env._draw._scene._upload_terrain = lambda: None
     assert not np.array_equal(env.reset(seed=3)[0], fresh.reset(seed=3)[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*is different from the unwrapped version")
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_what_gymnasium_makes_passes_its_checks_rendering_included():
+    register()
+    env = gym.make("mulv/cheetah-run-px-v0")
+    check_env(env)
+    assert env.metadata["render_modes"] == ["rgb_array"]
+    env.close()
+
+
+def test_views_are_equal_by_camera_and_quality():
+    env = cheetah("fast").unwrapped
+    view = CameraView(env, "back", "fast")
+    assert view == CameraView(env, 1, "fast")
+    assert hash(view) == hash(CameraView(env, 1, "fast"))
+    assert view not in (CameraView(env, "side", "fast"), CameraView(env, "back", "paper"))
+
+
+def test_a_copy_of_a_view_leaves_what_the_view_holds_of_gl():
+    env = cheetah("fast").unwrapped
+    view = CameraView(env, "back", "fast")
+    frame = view(env)
+    other = copy.deepcopy(view)
+    assert other == view
+    other.close()
+    np.testing.assert_array_equal(view(env), frame)
+    view.close()
 
 
 # ----------------------------------------------------------------------------------------------- finding GL

@@ -59,6 +59,23 @@ def test_tasks_pass_gymnasiums_own_checks(name):
     env.close()
 
 
+@pytest.mark.filterwarnings("ignore:.*(is different from the unwrapped version|infinity)")
+@pytest.mark.parametrize("name", ["Pendulum-P", "Pendulum-F-mbbl", "HalfCheetah-P", "walker-run-P"])
+def test_what_gymnasium_makes_passes_its_checks_rendering_included(name):
+    register()
+    env = gym.make(gymnasium_id(TASKS[name]))
+    check_env(env)
+    assert env.metadata["render_modes"] == []  # a display, a GL or pygame may be missing
+    env.close()
+
+
+def test_a_way_to_render_that_was_asked_for_is_promised():
+    register()
+    env = gym.make("mulv/HalfCheetah-P-v0", render_mode="rgb_array")
+    assert (env.render_mode, env.metadata["render_modes"]) == ("rgb_array", ["rgb_array"])
+    env.close()
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_observations_are_float32_vectors_of_the_documented_size(name):
     space = shared_env(name).observation_space

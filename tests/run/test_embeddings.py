@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mulv.agents.base import AbstractAgent
+from mulv.agents.encoder import ObservationEncoder
 from mulv.core.spec import BatchSpec, EnvSpec, Step
 from mulv.data import Replay, ReplayLayout
 from mulv.run.embeddings import Embeddings
@@ -18,20 +19,28 @@ LANES, PER_UPDATE = 2, 4
 
 @dataclass(frozen=True)
 class Marks(AbstractAgent):
-    """Embeds a frame as (its number, the state's)."""
+    """Has nothing but a state."""
 
     pretraining: int = 0
-    embedding_dim = 2
-    refreshed_per_update = PER_UPDATE
     batch_spec = BatchSpec(2, 1, 1, 1, 0.9, frames=1)
 
     def init(self, key):
         return jnp.float32(0)
 
+    act = observe = init_memory = update = None
+
+    @property
+    def encoder(self):
+        return Numbers(2, self.pretraining, PER_UPDATE)
+
+
+class Numbers(ObservationEncoder):
+    """Embeds a frame as (its number, the state's)."""
+
     def embed(self, state, o_h):
         return jnp.stack([o_h[0, 0, 0].astype(jnp.float32), state])
 
-    act = init_memory = update = None
+    pictures = None
 
 
 def put(replay: Replay, numbers: list[int]) -> None:

@@ -196,16 +196,16 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
     act, seen = compiled.act, []
 
     def noted(*arguments, **options):
-        seen.append((int(arguments[6]), options["octaves"], arguments[3].shape[0]))
+        seen.append((int(arguments[6]), options["deterministic"], arguments[3].shape[0]))
         return act(*arguments, **options)
 
     monkeypatch.setattr(compiled, "act", noted)
     agent = replace(TINY_AGENT, noise_octaves=3)
     config = tiny(agent=agent, total_steps=300, num_envs=2, eval_every=300, eval_episodes=3)
     train(config, tmp_path / "run", progress=False)
-    exploring = [step for step, octaves, lanes in seen if (lanes, octaves) == (2, 3)]
+    exploring = [step for step, deterministic, lanes in seen if (lanes, deterministic) == (2, False)]
     assert exploring == list(range(50, 150))  # after the uniform actions; a step of both lanes is one
-    assert {octaves for _, octaves, lanes in seen if lanes == 3} == {0}
+    assert {deterministic for _, deterministic, lanes in seen if lanes == 3} == {True}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
-from mulv.core.window import WindowMemory
 
 
 class MuLVState(NamedTuple):
@@ -96,8 +95,8 @@ class MuLV(AbstractWindowAgent):
             optimism=self.bonus.init(critic, self.optimiser),
         )
 
-    def choose(self, state: MuLVState, x_h: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        x_h = as_seen(self.config, state.obs_moments, x_h)
+    def act(self, state: MuLVState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
+        x_h = as_seen(self.config, state.obs_moments, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
         u = state.target_representation.encode(x_h)
@@ -213,10 +212,10 @@ class MuLV(AbstractWindowAgent):
         gradient = eqx.filter_grad(loss)(state.representation.params)
         return state._replace(representation=descend(self.optimiser, state.representation, gradient)[0])
 
-    def latent(self, state: MuLVState, memory: WindowMemory) -> Float[Array, "latent"]:
+    def latent(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h); of twins, the first's."""
-        model, x_h = state.representation.params, as_seen(self.config, state.obs_moments, memory.x_h)
-        return model.p(model.encode(x_h), memory.actions[-1])[0].mean
+        model, x_h = state.representation.params, as_seen(self.config, state.obs_moments, memory)
+        return model.p(model.encode(x_h), a_h)[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = as_networks_see(self.config, state.obs_moments, state.reward_moments, batch)

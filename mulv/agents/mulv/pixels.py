@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.agents.base import AbstractWindowAgent
+from mulv.agents.encoder import ObservationEncoder
 from mulv.agents.mulv.agent import MuLV, MuLVState
 from mulv.agents.mulv.batches import as_networks_see, as_observed
 from mulv.agents.mulv.config import MuLVConfig
@@ -22,7 +22,6 @@ from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, PyTree, Window
-from mulv.core.window import WindowMemory
 from mulv.nets.image import FRAME_SHAPE, Frame
 
 
@@ -65,19 +64,9 @@ class PixelMuLV(AbstractWindowAgent):
         return replace(self.on_vectors.batch_spec, frames=self.config.image.batch_size)
 
     @property
-    def embedding_dim(self) -> int:
-        return self.config.image.embedding_dim
-
-    @property
-    def refreshed_per_update(self) -> int:
-        return self.config.image.refreshed
-
-    def embed(self, state: PixelState, o_h: Frame) -> Float[Array, "obs"]:
-        return state.vae.params.embed(o_h)
-
-    @property
-    def pretraining(self) -> int:
-        return self.config.image.pretraining
+    def encoder(self) -> "FrameEncoder":
+        image = self.config.image
+        return FrameEncoder(image.embedding_dim, image.pretraining, image.refreshed, self)
 
     def init(self, key: PRNGKeyArray) -> PixelState:
         vae_key, mulv_key = jax.random.split(key)
@@ -89,16 +78,15 @@ class PixelMuLV(AbstractWindowAgent):
             updates=jnp.zeros((), jnp.int32),
         )
 
-    def choose(
-        self, state: PixelState, x_h: Window, noise: Float[Array, "act"] | None
+    def act(
+        self, state: PixelState, memory: Window, noise: Float[Array, "act"] | None
     ) -> Float[Array, "act"]:
-        x_h = x_h._replace(obs=embed_all(state.vae.params, x_h.obs, x_h.mask))
-        return self.on_vectors.choose(state.mulv, x_h, noise)
+        return self.on_vectors.act(state.mulv, embed_window(state.vae.params, memory), noise)
 
     def update(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> tuple[PixelState, Metrics]:
         """Algorithm 1 on embeddings, and now and then a step of the VAE, which learns alone at first."""
         vae_key, mulv_key = jax.random.split(key)
-        pretrains = state.updates < self.pretraining
+        pretrains = state.updates < self.config.image.pretraining
 
         def look() -> tuple[Trained, Metrics]:
             assert batch.frames is not None
@@ -117,26 +105,35 @@ class PixelMuLV(AbstractWindowAgent):
         mulv, metrics = jax.lax.cond(pretrains, wait, learn)
         return PixelState(vae, seen, mulv, state.updates + 1), metrics | seen
 
-    def latent(self, state: PixelState, memory: WindowMemory) -> Float[Array, "latent"]:
-        obs = embed_all(state.vae.params, memory.obs, memory.mask)
-        return self.on_vectors.latent(state.mulv, eqx.tree_at(lambda m: m.obs, memory, obs))
+    def latent(self, state: PixelState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
+        return self.on_vectors.latent(state.mulv, embed_window(state.vae.params, memory), a_h)
 
     def inspect(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         return self.on_vectors.inspect(state.mulv, batch, key)
+
+
+@dataclass(frozen=True)
+class FrameEncoder(ObservationEncoder):
+    """The VAE of µLV-Rep on frames."""
+
+    agent: PixelMuLV
+
+    def embed(self, state: PixelState, o_h: Frame) -> Float[Array, "obs"]:
+        return state.vae.params.embed(o_h)
 
     def pictures(self, state: PixelState, batch: Batch) -> UInt8[Array, "batch 4 64 64 3"]:
         """Of each window: o_h, o_h as the VAE draws it, o_{h+1}, and o_{h+1} as z predicts it (of twins, the
         first)."""
         embed = jax.vmap(partial(embed_all, state.vae.params))
-        x_h = batch.x_h._replace(obs=embed(batch.x_h.obs, batch.x_h.mask))
+        x_h = jax.vmap(partial(embed_window, state.vae.params))(batch.x_h)
         future = batch.future._replace(obs=embed(batch.future.obs, batch.future.mask))
         data = batch._replace(x_h=x_h, x_hn=x_h, future=future)
         moments, representation = state.mulv.obs_moments, state.mulv.representation.params
-        seen = as_networks_see(self.config, moments, state.mulv.reward_moments, data)
+        seen = as_networks_see(self.agent.config, moments, state.mulv.reward_moments, data)
         p = jax.vmap(representation.p)(jax.vmap(representation.encode)(seen.x_h), data.a_h)
         said, _ = jax.vmap(representation.predict)(p[0].mean, data.future.actions)
         o_h = data.x_h.obs[:, -1]
-        o_h1 = as_observed(self.config, moments, o_h, said[:, 0])
+        o_h1 = as_observed(self.agent.config, moments, o_h, said[:, 0])
         draw = jax.vmap(state.vae.params.draw)
         return jnp.stack([batch.x_h.obs[:, -1], draw(o_h), batch.future.obs[:, 0], draw(o_h1)], axis=1)
 
@@ -151,6 +148,11 @@ def embed_all(
 ) -> Float[Array, "time obs"]:
     """Embeddings of frames; of what is not real, zeros."""
     return jnp.where(mask[:, None], jax.vmap(vae.embed)(frames), 0.0)
+
+
+def embed_window(vae: ImageVAE, x_h: Window) -> Window:
+    """A window of frames as a window of embeddings."""
+    return x_h._replace(obs=embed_all(vae, x_h.obs, x_h.mask))
 
 
 def mulv_agent(config: MuLVConfig, spec: EnvSpec) -> MuLV | PixelMuLV:

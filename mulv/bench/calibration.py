@@ -1,0 +1,26 @@
+"""The suite that finds where the gap is: the full state against published curves, and what positions cost."""
+
+from mulv.bench.suite import Method, Options, Suite
+
+# Rewards and changes at unit scale, the usual discount, and enough random steps to begin with.
+UNIT_SCALE: Options = {"scale_rewards": True, "encode_changes": True, "gamma": 0.99, "learning_starts": 5000}
+_SAC: Options = {"n_step": 3, "trunk.activation": "elu"}  # µLV-Rep's backup and trunk
+
+
+def _methods(variant: str, window: int, full: bool = False) -> dict[str, Method]:
+    return {
+        f"mulv/{variant}": Method("mulv", {"window": window}, full=full),
+        f"sac/{variant}": Method("sac", {"window": window, **_SAC}, full=full),
+    }
+
+
+CALIBRATION = Suite(
+    "calibrate-100k",
+    "the full state against published curves, and what positions cost: windows of 3 and 8",
+    tasks=("HalfCheetah-P", "walker-run-P", "cheetah-run-P", "Walker-P"),
+    methods={**_methods("full", 1, full=True), **_methods("window-3", 3), **_methods("window-8", 8)},
+    steps=100_000,
+    seeds=(100, 101, 102),
+    options=UNIT_SCALE,
+    options_of={task: {"action_repeat": 2} for task in ("walker-run-P", "cheetah-run-P")},
+)
