@@ -22,7 +22,7 @@ from keeping import keep
 from mulv.agents import ALGORITHMS, Algorithm
 from mulv.agents.base import AbstractAgent, WindowConfig
 from mulv.core.spec import BatchSpec, EnvSpec
-from mulv.envs.frames import FRAME_SPACE
+from mulv.envs.rendering.frames import FRAME_SPACE
 from mulv.run.config import RunConfig
 from mulv.run.train import train
 

@@ -39,7 +39,7 @@ def time_mulv(steps: int, every: int) -> float:
             if self.counters.env_steps in (WARM_UP + LEAD, WARM_UP + LEAD + steps):
                 marks.append(time.perf_counter())
 
-    import mulv.run.opened as module
+    import mulv.run.session as module
 
     module.Trainer = Watched  # type: ignore[misc]
     config = RunConfig(

@@ -24,7 +24,7 @@ from mulv.agents.mulv.config import PRESETS, MuLVConfig
 from mulv.agents.mulv.pixels import PixelMuLV
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
-from mulv.envs.doctor import frames_per_second
+from mulv.envs.rendering.doctor import frames_per_second
 from mulv.run import compiled
 
 SPEC = EnvSpec((64, 64, 3), published_pixels.ACTIONS, obs_dtype="uint8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from mulv.envs import TASKS, Lanes, make_env
+from mulv.envs import TASKS, VectorEnv, make_env
 from mulv.run.directory import commit, versions
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +21,7 @@ EPISODES = 20
 
 def returns(task: str) -> list[float]:
     """The first episode of each lane, in the order of their seeds."""
-    lanes = Lanes.of(lambda: make_env(task), EPISODES, lambda lane, episode: 1000 * episode + lane)
+    lanes = VectorEnv.of(lambda: make_env(task), EPISODES, lambda lane, episode: 1000 * episode + lane)
     rng = np.random.default_rng(0)
     lanes.start()
     first: dict[int, float] = {}

@@ -35,7 +35,7 @@ SEEDS, ALGOS = (2, 4), ("sac", "mulv")
 
 @partial(jax.jit, donate_argnums=0)
 def stack_and_take_apart(states: tuple[compiled.Packed, ...]) -> tuple[compiled.Packed, ...]:
-    """What of `update_together` is no update."""
+    """What of `update_vmapped` is no update."""
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
     # Without the barrier XLA sees that nothing happens.
     stacked = jax.lax.optimization_barrier(stacked)
@@ -61,7 +61,7 @@ class Seeds:
         self.states = jax.block_until_ready(tuple(state for state, _, _ in learned))
 
     def together(self) -> None:
-        learned = compiled.update_together(self.agent, self.states, self.batches, self.keys, np.int32(0))
+        learned = compiled.update_vmapped(self.agent, self.states, self.batches, self.keys, np.int32(0))
         self.states = jax.block_until_ready(tuple(state for state, _, _ in learned))
 
     def copy(self) -> None:

@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mulv.envs import register as _register_tasks
-from mulv.pomdps.ids import register as _register_pomdps
+from mulv.envs.pomdp_ids import register as _register_pomdps
 
 if TYPE_CHECKING:
     from mulv.api import SAC, DrQV2, MuLV, evaluate_policy, load

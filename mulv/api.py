@@ -21,12 +21,12 @@ from mulv.run import checkpoint, compiled, seeding
 from mulv.run.branch import branch
 from mulv.run.compiled import Carry
 from mulv.run.config import RunConfig
+from mulv.run.diagnostics.video import Film
 from mulv.run.directory import RunDirectory
 from mulv.run.evaluation import Evaluation, Evaluator
 from mulv.run.saves import write_save
 from mulv.run.seeding import Stream
 from mulv.run.train import complete, environment_of, train
-from mulv.run.video import Film
 
 
 class Learner:

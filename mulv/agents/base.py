@@ -40,14 +40,16 @@ class AgentConfig:
     """Whiten observations by running statistics."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
-    noise_octaves: int = 1
+    pink_noise_octaves: int = 1
     """Of the noise that continuous actions explore by: 1 is white; with n, parts of it last for 2^(n-1)
     decisions, which a body of some mass feels better."""
 
     def __post_init__(self) -> None:
-        self._at_least_one("batch_size", "noise_octaves")
-        if self.noise_octaves > MOST_OCTAVES:
-            raise MulvError(f"noise_octaves is {self.noise_octaves}; it must be at most {MOST_OCTAVES}")
+        self._at_least_one("batch_size", "pink_noise_octaves")
+        if self.pink_noise_octaves > MOST_OCTAVES:
+            raise MulvError(
+                f"pink_noise_octaves is {self.pink_noise_octaves}; it must be at most {MOST_OCTAVES}"
+            )
         if not 0 < self.gamma <= 1:
             raise MulvError(f"gamma is {self.gamma}; it must lie in (0, 1]")
         if not self.learning_rate > 0:
@@ -110,7 +112,7 @@ class AbstractAgent(ABC):
     @property
     def octaves(self) -> int:
         """Of the noise that explores."""
-        return 1 if self.spec.discrete else self.config.noise_octaves
+        return 1 if self.spec.discrete else self.config.pink_noise_octaves
 
     @property
     def encoder(self) -> ObservationEncoder | None:
@@ -171,7 +173,7 @@ class AbstractWindowAgent(AbstractAgent):
         return push(memory, a_prev, o_h)
 
 
-def as_seen(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
+def normalise_window(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
     """The window as networks see it."""
     if not config.normalise_observations:
         return x

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, WindowConfig, as_seen
+from mulv.agents.base import AbstractWindowAgent, WindowConfig, normalise_window
 from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import Trained, descend, start_training
@@ -74,14 +74,14 @@ class BC(AbstractWindowAgent):
         )
 
     def act(self, state: BCState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory)))
+        policy = state.actor.params(flatten_window(normalise_window(self.config, state.obs_moments, memory)))
         return policy.at(noise)
 
     def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:
         """The actor towards the batch's actions; nothing is drawn."""
         c = self.config
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
-        x_h = jax.vmap(flatten_window)(as_seen(c, obs_moments, batch.x_h))
+        x_h = jax.vmap(flatten_window)(normalise_window(c, obs_moments, batch.x_h))
 
         def loss(actor: Actor) -> tuple[Array, Metrics]:
             policy: TanhNormal = jax.vmap(actor)(x_h)

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from mulv.agents.action_noise import NoisyConfig, clipped_noise, noise_std, perturb
 from mulv.agents.base import AbstractWindowAgent, reward_scale
-from mulv.agents.noise import NoisyConfig, clipped_noise, noise_std, perturb
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import RunningMoments

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, WindowConfig, as_seen, reward_scale
+from mulv.agents.base import AbstractWindowAgent, WindowConfig, normalise_window, reward_scale
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
-from mulv.nets.critic import Critic, q_values
+from mulv.nets.critic import QNetwork, q_values
 from mulv.nets.policy import Actor, act_on
 from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 
@@ -59,7 +59,7 @@ class SACState(NamedTuple):
 
     actor: Trained
     critics: Trained
-    target_critics: Critic
+    target_critics: QNetwork
     log_temperature: Trained
     obs_moments: ObsMoments
     reward_moments: RunningMoments
@@ -93,7 +93,7 @@ class SAC(AbstractWindowAgent):
         actor_key, critic_key = jax.random.split(key)
         in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, c.window)
         actor = Actor(in_dim, spec.act_dim, c.trunk, key=actor_key)
-        critics = eqx.filter_vmap(lambda k: Critic(in_dim + spec.act_dim, c.trunk, key=k))(
+        critics = eqx.filter_vmap(lambda k: QNetwork(in_dim + spec.act_dim, c.trunk, key=k))(
             jax.random.split(critic_key, 2)
         )
         return SACState(
@@ -106,7 +106,7 @@ class SAC(AbstractWindowAgent):
         )
 
     def act(self, state: SACState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        policy = state.actor.params(flatten_window(as_seen(self.config, state.obs_moments, memory)))
+        policy = state.actor.params(flatten_window(normalise_window(self.config, state.obs_moments, memory)))
         return policy.at(noise)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
@@ -117,7 +117,9 @@ class SAC(AbstractWindowAgent):
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)
-        x_h, x_hn = (jax.vmap(flatten_window)(as_seen(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn))
+        x_h, x_hn = (
+            jax.vmap(flatten_window)(normalise_window(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn)
+        )
         temperature = jnp.exp(state.log_temperature.params)
 
         target_noise = jax.random.normal(target_key, noise_shape)
@@ -125,7 +127,7 @@ class SAC(AbstractWindowAgent):
         value_hn = jnp.min(q_values(state.target_critics, x_hn, a_hn), axis=0) - temperature * log_prob_hn
         targets = rewards + batch.discount * value_hn
 
-        def critic_loss(critics: Critic) -> tuple[Array, Array]:
+        def critic_loss(critics: QNetwork) -> tuple[Array, Array]:
             values = q_values(critics, x_h, batch.a_h)
             return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), jnp.mean(values)
 

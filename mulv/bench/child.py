@@ -28,7 +28,7 @@ from mulv.core.errors import BusyError, CheckpointError, MulvError
 if TYPE_CHECKING:
     from mulv.bench.suite import Job
     from mulv.run.evaluation import Evaluation
-    from mulv.run.together import Member
+    from mulv.run.vmap_seeds import Member
 
 REPORT_SECONDS = 1.0
 
@@ -91,7 +91,7 @@ class JobRun:
 
     def member(self) -> "Member":
         from mulv.run.directory import RunDirectory
-        from mulv.run.together import Member
+        from mulv.run.vmap_seeds import Member
 
         resume = RunDirectory(self.path).config_file.exists()
         return Member(self.job.config, self.path, resume, self.reporter)
@@ -118,7 +118,7 @@ class JobRun:
 
 def run_all(runs: Sequence[JobRun]) -> None:
     """Train from the start, or from the last checkpoint, or not at all where a run is already finished."""
-    from mulv.run.together import train_together
+    from mulv.run.vmap_seeds import train_vmapped
 
     left = []
     for run in runs:
@@ -130,7 +130,7 @@ def run_all(runs: Sequence[JobRun]) -> None:
         members = {run.member(): run for run in left}
         left = []
         try:
-            for member, end in train_together(list(members), save_on_signal=False):
+            for member, end in train_vmapped(list(members), save_on_signal=False):
                 run = members[member]
                 if isinstance(end, CheckpointError):
                     print(f"mulv: {end}; the run starts again", file=sys.stderr)

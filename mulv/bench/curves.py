@@ -12,6 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mulv.bench.lines import Result, axis_of, length_of
+from mulv.core.errors import MulvError
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a picture that cannot be written, before any work is done for it."""
+    kinds = sorted(Figure().canvas.get_supported_filetypes())
+    if path.suffix.removeprefix(".") not in kinds:
+        raise MulvError(f"{path} has no ending of a picture; use one of {', '.join(kinds)}")
+    if not path.parent.is_dir():
+        raise MulvError(f"there is no directory {path.parent} to write {path.name} in; make it first")
 
 
 def learning_curve(result: Result, path: Path) -> Path:

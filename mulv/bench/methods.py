@@ -5,7 +5,7 @@ from mulv.bench.suite import Method, Options
 MULV = Method("mulv")
 # Features and discount that were the default when most of these were measured.
 FOURIER: Options = {"family": "fourier", "gamma": 0.99}
-PINK: Options = {"noise_octaves": 8}
+PINK: Options = {"pink_noise_octaves": 8}
 SCALED: Options = {"scale_rewards": True}
 GAMMA_99: Options = {"gamma": 0.99}
 # SAC on the trunk, window, backup and discount of µLV-Rep, so that the representation is all that differs.

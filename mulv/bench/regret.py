@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
 from mulv.run.directory import commit, versions
-from mulv.tabular.learner.regret import Curve, Method, learn, methods
+from mulv.tabular.learner.regret import Curve, LearnerSettings, learn, methods
 from mulv.tabular.learner.tables import window_tables
 from mulv.tabular.pomdp import POMDP
 from mulv.tabular.windows import enumerate_histories
@@ -89,14 +89,14 @@ def _title(config: Mapping[str, Any]) -> str:
     return f"{config['pomdp']}: {sizes}, {config['seeds']} seeds"
 
 
-def _settings(learner: Method) -> dict[str, float]:
+def _settings(learner: LearnerSettings) -> dict[str, float]:
     fields = dataclasses.fields(learner.settings)
     return {field.name: np.asarray(getattr(learner.settings, field.name)).item() for field in fields}
 
 
 def _learn_all(
     pomdps: dict[int, POMDP],
-    learners: dict[str, Method],
+    learners: dict[str, LearnerSettings],
     window: int,
     episodes: int,
     seeds: int,

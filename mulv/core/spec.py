@@ -85,5 +85,5 @@ class Step(NamedTuple):
 
     @property
     def ended(self) -> np.ndarray:
-        """Lanes whose episode ends with this row."""
+        """VectorEnv whose episode ends with this row."""
         return self.terminated | self.truncated

@@ -1,18 +1,18 @@
 """The Gymnasium side of the house: NumPy only."""
 
-from mulv.envs.lanes import Lanes
 from mulv.envs.make import adapt, env_spec, is_task, make_env, register, resolve
 from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.preflight import preflight
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
 from mulv.envs.translation import Translation
+from mulv.envs.vector_env import VectorEnv
 
 __all__ = [
     "PIXEL_TASKS",
     "TASKS",
-    "Lanes",
     "Task",
     "Translation",
+    "VectorEnv",
     "adapt",
     "env_spec",
     "gymnasium_id",

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from mulv.core.errors import MulvError
-from mulv.envs.frames import is_image
+from mulv.envs.rendering.frames import is_image
 
 
 def is_numeric(space: spaces.Space) -> bool:

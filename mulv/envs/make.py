@@ -9,11 +9,11 @@ from gymnasium import spaces
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 from mulv.core.spec import EnvSpec
-from mulv.envs.frames import Draw, FrameObservation, check_frames, is_image
-from mulv.envs.gl import Quality
 from mulv.envs.mbbl import MBBLReward
-from mulv.envs.pendulum import PendulumView
 from mulv.envs.pixel_tasks import PIXEL_TASKS
+from mulv.envs.rendering.frames import Draw, FrameObservation, check_frames, is_image
+from mulv.envs.rendering.gl import Quality
+from mulv.envs.rendering.pendulum import PendulumView
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
 from mulv.envs.wrappers import ActionRepeat, Keep, KeepImage, KeepObservation, UnitAction, parse_keep
 
@@ -157,7 +157,7 @@ def _build_pixels(
             raise MulvError(f"{task.name} is drawn without cameras; leave --camera and --render-quality out")
         draw: Draw = PendulumView()
     else:
-        from mulv.envs.render import CameraView
+        from mulv.envs.rendering.camera import CameraView
 
         draw = CameraView(env.unwrapped, task.camera if camera is None else camera, quality)
         # Some tasks of dm_control never end by themselves.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Suite = Literal["gymnasium", "dm_control", "metaworld"]
+Simulator = Literal["gymnasium", "dm_control", "metaworld"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Task:
     """
 
     name: str
-    suite: Suite
+    suite: Simulator
     id: str  # Gymnasium's id, dm_control's "domain-task", or Meta-world's name
     keep: tuple[int, ...] | tuple[str, ...] | None
     horizon: int

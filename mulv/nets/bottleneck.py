@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.nets.critic import Critic, q_values
+from mulv.nets.critic import QNetwork, q_values
 from mulv.nets.trunk import LayerNorm, Linear, Trunk, TrunkConfig
 
 
@@ -27,12 +27,12 @@ class DoubleQ(eqx.Module):
     """Two critics behind one bottleneck."""
 
     bottleneck: Bottleneck
-    heads: Critic
+    heads: QNetwork
 
     def __init__(self, in_dim: int, feature_dim: int, act_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
         bottleneck_key, head_key = jax.random.split(key)
         self.bottleneck = Bottleneck(in_dim, feature_dim, key=bottleneck_key)
-        self.heads = eqx.filter_vmap(lambda k: Critic(feature_dim + act_dim, trunk, key=k))(
+        self.heads = eqx.filter_vmap(lambda k: QNetwork(feature_dim + act_dim, trunk, key=k))(
             jax.random.split(head_key, 2)
         )
 

@@ -18,18 +18,18 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.core.errors import MulvError
 
-Method = Literal["im2col", "plain"]
+ConvMethod = Literal["im2col", "plain"]
 Image = Float[Array, "height width channel"]
 Kernel = Float[Array, "kernel kernel in out"]
 DIMENSIONS = ("NHWC", "HWIO", "NHWC")
 
 
-def device_method() -> Method:
+def device_method() -> ConvMethod:
     """What is fast on the device that computations go to by default; asked when a function is traced."""
     return "im2col" if jax.default_backend() == "cpu" else "plain"
 
 
-def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method | None = None) -> Image:
+def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: ConvMethod | None = None) -> Image:
     """Convolution: output y is Σ_i kernel[i] · x[stride · y + i − padding], zero outside of x."""
     if (method or device_method()) == "plain":
         return _plain(x, kernel, strides=(stride, stride), padding=padding, dilation=(1, 1))
@@ -50,7 +50,7 @@ def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method 
 
 
 def conv_transpose(
-    x: Image, kernel: Kernel, *, stride: int, padding: int, method: Method | None = None
+    x: Image, kernel: Kernel, *, stride: int, padding: int, method: ConvMethod | None = None
 ) -> Image:
     """Transposed convolution to `stride` times the size: `conv` of x with stride − 1 zeros between entries.
 
@@ -124,7 +124,7 @@ class Conv(eqx.Module):
         self.bias = jnp.zeros(out_channels)
         self.stride, self.padding, self.enlarges = stride, padding, enlarges
 
-    def __call__(self, x: Image, method: Method | None = None) -> Image:
+    def __call__(self, x: Image, method: ConvMethod | None = None) -> Image:
         apply = conv_transpose if self.enlarges else conv
         y = apply(x, self.kernel, stride=self.stride, padding=self.padding, method=method)
         return y + jnp.broadcast_to(self.bias, y.shape)

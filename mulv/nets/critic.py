@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 
-class Critic(eqx.Module):
+class QNetwork(eqx.Module):
     """Q(x_h, a_h), x_h being a vector."""
 
     trunk: Trunk
@@ -24,7 +24,7 @@ class Critic(eqx.Module):
 
 
 def q_values(
-    critics: Critic, x_h: Float[Array, "batch in"], a_h: Float[Array, "batch act"]
+    critics: QNetwork, x_h: Float[Array, "batch in"], a_h: Float[Array, "batch act"]
 ) -> Float[Array, "head batch"]:
     """Q of a whole batch under each critic of an ensemble, which is stacked along its leaves' first axis.
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
-from mulv.nets.conv import Conv, Method
+from mulv.nets.conv import Conv, ConvMethod
 from mulv.nets.trunk import Linear
 
 FRAME_SHAPE = (64, 64, 3)
@@ -53,7 +53,7 @@ class ImageEncoder(eqx.Module):
         ]
         self.head = Linear(SMALLEST**2 * channels, out_dim, key=head_key)
 
-    def __call__(self, picture: Picture, method: Method | None = None) -> Float[Array, "out"]:
+    def __call__(self, picture: Picture, method: ConvMethod | None = None) -> Float[Array, "out"]:
         x = picture
         for layer in self.convs:
             x = jax.nn.relu(layer(x, method))

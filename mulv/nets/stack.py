@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
 from mulv.core.types import Window
-from mulv.nets.conv import Conv, Method
+from mulv.nets.conv import Conv, ConvMethod
 
 KERNEL, LAYERS = 3, 4
 
@@ -66,7 +66,7 @@ class StackEncoder(eqx.Module):
             for layer, k in enumerate(jax.random.split(key, LAYERS))
         ]
 
-    def __call__(self, stack: Stack, method: Method | None = None) -> Float[Array, "encoding"]:
+    def __call__(self, stack: Stack, method: ConvMethod | None = None) -> Float[Array, "encoding"]:
         x = stack.astype(jnp.float32) / 255 - 0.5
         for layer in self.convs:
             x = jax.nn.relu(layer(x, method))

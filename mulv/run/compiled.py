@@ -52,10 +52,10 @@ class Carry(NamedTuple):
     action: Float[Array, "lane act"]  # taken since
 
 
-def init_carry(agent: AbstractAgent, lanes: int) -> Carry:
+def init_carry(agent: AbstractAgent, num_envs: int) -> Carry:
     """Before anything was seen."""
-    memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (lanes, *leaf.shape)), agent.init_memory())
-    return Carry(memory, jnp.zeros((lanes, agent.spec.act_dim)))
+    memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_envs, *leaf.shape)), agent.init_memory())
+    return Carry(memory, jnp.zeros((num_envs, agent.spec.act_dim)))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -69,8 +69,8 @@ def observe(
     step: Int[Array, ""],
 ) -> Carry:
     """Memories after these observations, before an action is taken; `first` says where an episode begins."""
-    state, lanes = unpack(agent, packed), obs.shape[0]
-    keys = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), _OBSERVE), lanes)
+    state, envs = unpack(agent, packed), obs.shape[0]
+    keys = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), _OBSERVE), envs)
 
     def one(memory: PyTree, a_prev: Array, o_h: Array, first: Array, key: Array) -> PyTree:
         memory, a_prev = jax.tree.map(
@@ -180,7 +180,7 @@ def key_of_each(key_data: Int[Array, "words"]) -> PRNGKeyArray:
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def update_together(
+def update_vmapped(
     agent: AbstractAgent,
     packed: tuple[Packed, ...],
     batches: tuple[AnyBatch, ...],

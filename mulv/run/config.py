@@ -13,7 +13,7 @@ import tyro
 from mulv.agents import AgentConfig, algorithm, preset
 from mulv.core.errors import MulvError
 from mulv.core.names import nearest
-from mulv.envs.gl import Quality
+from mulv.envs.rendering.gl import Quality
 
 DEFAULT_ALGO = "mulv"
 

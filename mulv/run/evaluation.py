@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
-from mulv.envs.lanes import Episode, Lanes
+from mulv.envs.vector_env import EpisodeSummary, VectorEnv
 from mulv.run import compiled, seeding
-from mulv.run.probe import EVERY, Probe, ProbeData
+from mulv.run.diagnostics.probe import EVERY, Probe, ProbeData
 from mulv.run.seeding import Stream
 
 
@@ -49,7 +49,7 @@ class Evaluator:
 
     def __init__(self, make: Callable[[], gym.Env], *, episodes: int, seed: int, timeout: float = 60.0):
         self._make, self._episodes, self._seed, self._timeout = make, episodes, seed, timeout
-        self._lanes: Lanes | None = None
+        self._envs: VectorEnv | None = None
         self._number = 0
 
     def __call__(
@@ -66,47 +66,47 @@ class Evaluator:
 
         `watch` is shown every observation of the first episode.
         """
-        lanes = self._fresh_lanes(number)
-        first: dict[int, Episode] = {}
+        envs = self._fresh_envs(number)
+        first: dict[int, EpisodeSummary] = {}
         carry = compiled.init_carry(agent, self._episodes)
         key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
-        lanes.start()
+        envs.start()
         probe = ProbeData()
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
             carry = compiled.act(
-                agent, state, carry, lanes.obs, lanes.first, key, np.int32(step), deterministic=deterministic
+                agent, state, carry, envs.obs, envs.first, key, np.int32(step), deterministic=deterministic
             )
-            if step % EVERY == 0 and (hidden := lanes.hidden) is not None:
+            if step % EVERY == 0 and (hidden := envs.hidden) is not None:
                 latents = compiled.latents(agent, state, carry)
                 if latents is not None:
                     running = np.asarray([i for i in range(self._episodes) if i not in first])
-                    probe.add(np.asarray(latents), lanes.obs, hidden, running)
+                    probe.add(np.asarray(latents), envs.obs, hidden, running)
             if 0 not in first:
-                watch(lanes.obs[0])
-            lanes.step(np.asarray(carry.action))
+                watch(envs.obs[0])
+            envs.step(np.asarray(carry.action))
             step += 1
             # A lane that is done goes on with another episode until the last is; only its first counts.
-            for episode in lanes.finished:
+            for episode in envs.finished:
                 first.setdefault(episode.lane, episode)
-            lanes.finished.clear()
+            envs.finished.clear()
         done = [first[lane] for lane in range(self._episodes)]
         successes = [bool(e.success) for e in done] if any(e.success is not None for e in done) else None
         return Evaluation([e.ret for e in done], [e.length for e in done], successes, probe.fit())
 
     def close(self) -> None:
         """End the environments."""
-        if self._lanes is not None:
-            self._lanes.close()
+        if self._envs is not None:
+            self._envs.close()
 
-    def _fresh_lanes(self, number: int) -> Lanes:
-        if self._lanes is None:
-            self._lanes = Lanes.of(self._make, self._episodes, self._episode_seed, timeout=self._timeout)
+    def _fresh_envs(self, number: int) -> VectorEnv:
+        if self._envs is None:
+            self._envs = VectorEnv.of(self._make, self._episodes, self._episode_seed, timeout=self._timeout)
         self._number = number
-        self._lanes.finished.clear()
-        self._lanes.episodes_begun[:] = 0
-        return self._lanes
+        self._envs.finished.clear()
+        self._envs.episodes_begun[:] = 0
+        return self._envs
 
     def _episode_seed(self, lane: int, episode: int) -> int:
         return seeding.integer(self._seed, Stream.EVAL_ENV, self._number, lane, episode)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mulv.run.diagnostics.reconstructions import write_png
 from mulv.run.evaluation import Evaluation
 from mulv.run.events import EventFile
-from mulv.run.strips import write_png
 
 
 class Logger:

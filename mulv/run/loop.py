@@ -19,20 +19,20 @@ from mulv.agents.base import AbstractAgent
 from mulv.core.errors import NonFiniteError
 from mulv.core.types import AnyBatch, Metrics, PyTree
 from mulv.data import Replay
-from mulv.envs import Lanes
+from mulv.envs import VectorEnv
 from mulv.run import checkpoint, compiled, seeding
-from mulv.run.batches import Batches
 from mulv.run.config import RunConfig
 from mulv.run.counters import Counters, crossed
+from mulv.run.diagnostics.latent_projection import latent_projection
+from mulv.run.diagnostics.reconstructions import reconstruction_grid
 from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
-from mulv.run.rollin import RollIn
+from mulv.run.roll_in import RollIn
 from mulv.run.runtime import give_back_memory
 from mulv.run.seeding import Stream
-from mulv.run.strips import strip
-from mulv.run.visits import visited
+from mulv.run.updates import Batches
 
 
 class Trainer:
@@ -42,20 +42,20 @@ class Trainer:
         self,
         config: RunConfig,
         agent: AbstractAgent,
-        lanes: Lanes,
+        envs: VectorEnv,
         replay: Replay,
         logger: Logger,
         make: Callable[[], gym.Env],
         counters: Counters,
     ):
-        self.config, self.agent, self.lanes, self.replay, self.logger = config, agent, lanes, replay, logger
+        self.config, self.agent, self.envs, self.replay, self.logger = config, agent, envs, replay, logger
         self.counters = counters
         self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
-        self.carry = compiled.init_carry(agent, lanes.num)
+        self.carry = compiled.init_carry(agent, envs.num_envs)
         self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
         self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
         self.batches = Batches(config, agent, replay, self.counters, self.rngs[Stream.REPLAY])
-        self.roll_in = RollIn(lanes.num, config.agent.roll_in_length, self.rngs[Stream.WARM_UP])
+        self.roll_in = RollIn(envs.num_envs, config.agent.roll_in_length, self.rngs[Stream.WARM_UP])
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
         self.starts_trained = False  # then the policy, not chance, collects what is learned from first
         self.evaluate_now = False  # due, but perhaps interrupted
@@ -121,7 +121,7 @@ class Trainer:
                 raise Interrupted(interrupts.signum)
             # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
             overdue = save_due_at is not None and counters.clock - save_due_at >= config.checkpoint_every
-            if save_due_at is not None and (self.lanes.first.all() or overdue) and counters.clock < total:
+            if save_due_at is not None and (self.envs.first.all() or overdue) and counters.clock < total:
                 self.check_finite()
                 save()
                 give_back_memory()
@@ -131,14 +131,14 @@ class Trainer:
 
     def send(self) -> None:
         """One decision in every lane, on its way to the environments."""
-        lanes, config, counters = self.lanes, self.config, self.counters
-        if not lanes.episodes_begun.any():
-            self.replay.append(lanes.start())
-        obs, first = lanes.obs, lanes.first
-        key, step = self.keys[Stream.ACT], np.int32(counters.agent_steps // lanes.num)
+        envs, config, counters = self.envs, self.config, self.counters
+        if not envs.episodes_begun.any():
+            self.replay.append(envs.start())
+        obs, first = envs.obs, envs.first
+        key, step = self.keys[Stream.ACT], np.int32(counters.agent_steps // envs.num_envs)
         arguments = self.agent, self.state, self.carry, obs, first, key, step
         if self.batches.warming_up and not self.starts_trained:
-            actions = lanes.random_actions(self.rngs[Stream.WARM_UP])
+            actions = envs.random_actions(self.rngs[Stream.WARM_UP])
             self.carry = compiled.observe(*arguments)._replace(action=jnp.asarray(actions))
         else:
             self.carry = compiled.act(*arguments, deterministic=False)
@@ -147,22 +147,22 @@ class Trainer:
                 longest = max((length for _, length in self.recent), default=1)
                 uniform = self.roll_in.uniform(first, longest)
                 if uniform.any():
-                    random = lanes.random_actions(self.rngs[Stream.WARM_UP])
+                    random = envs.random_actions(self.rngs[Stream.WARM_UP])
                     actions = np.where(uniform[:, None], random, actions)
                     self.carry = self.carry._replace(action=jnp.asarray(actions))
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
-        lanes.send(actions)
+        envs.send(actions)
 
     def receive(self) -> None:
         """What the decisions led to, into the replay."""
-        lanes, config, counters = self.lanes, self.config, self.counters
-        for rows in lanes.receive():
+        envs, config, counters = self.envs, self.config, self.counters
+        for rows in envs.receive():
             self.replay.append(rows)
             counters.agent_steps += int((rows.step > 0).sum())
         counters.env_steps = counters.agent_steps * config.repeat
-        self.recent.extend((e.ret, e.length) for e in lanes.finished)
-        lanes.finished.clear()
+        self.recent.extend((e.ret, e.length) for e in envs.finished)
+        envs.finished.clear()
 
     def due(self) -> Iterator[AnyBatch]:
         """The batches of a round of updates, if enough are due for one."""
@@ -207,9 +207,12 @@ class Trainer:
             should_stop=lambda: interrupts.pending,
         )
         self.logger.evaluation(asdict(self.counters), evaluation)
-        if self.config.visits and (where := visited(self.agent, self.state, self.replay)) is not None:
+        if (
+            self.config.visits
+            and (where := latent_projection(self.agent, self.state, self.replay)) is not None
+        ):
             self.logger.visits(where)
-        if (picture := strip(self.agent, self.state, self.replay)) is not None:
+        if (picture := reconstruction_grid(self.agent, self.state, self.replay)) is not None:
             self.logger.strip(self.counters.clock, picture)
         return evaluation
 

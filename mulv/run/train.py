@@ -6,11 +6,11 @@ from pathlib import Path
 
 from mulv.agents import algorithm
 from mulv.envs import make_env, preflight, resolve
-from mulv.envs.gl import find_gl
+from mulv.envs.rendering.gl import find_gl
 from mulv.run.config import RunConfig
 from mulv.run.interrupts import Interrupts
-from mulv.run.opened import Make, OpenRun, Outcome, Say
 from mulv.run.progress import Watcher
+from mulv.run.session import Make, Outcome, RunSession, Say
 
 
 def complete(config: RunConfig) -> RunConfig:
@@ -69,7 +69,7 @@ def train(
     check_learnable(config, make)
     with (
         Interrupts(listen=save_on_signal) as interrupts,
-        OpenRun(config, path, make, resume=resume, progress=progress, say=say) as run,
+        RunSession(config, path, make, resume=resume, progress=progress, say=say) as run,
     ):
         run.trainer.run(run.save, interrupts, run.progress)
         return run.finish()

@@ -16,7 +16,7 @@ import numpy as np
 
 from mulv.tabular.belief import initial, update
 from mulv.tabular.pomdp import POMDP
-from mulv.tabular.windows import NOTHING, Histories, Policy, Window, decode, history_occupancy
+from mulv.tabular.windows import NO_OBSERVATION, Histories, Policy, WindowKey, decode, history_occupancy
 
 Prior = Literal["uniform", "policy"]
 
@@ -46,11 +46,11 @@ def sufficient_window(gamma: float, states: int, epsilon: float) -> float:
     return float("inf") if gamma == 0 else gamma**-4 * float(np.log(states / epsilon))
 
 
-def model_beliefs(pomdp: POMDP, windows: tuple[Window, ...], *, whole: bool) -> np.ndarray:
+def model_beliefs(pomdp: POMDP, windows: tuple[WindowKey, ...], *, whole: bool) -> np.ndarray:
     """(windows, S): the belief after each window, from ρ0 if it is the `whole` history, else from U(S)."""
 
     @functools.cache  # many windows begin alike
-    def filtered(window: Window) -> np.ndarray:
+    def filtered(window: WindowKey) -> np.ndarray:
         if len(window) == 1:
             return _first_belief(pomdp, window[0], whole)
         *before, a, o = window
@@ -65,6 +65,6 @@ def _first_belief(pomdp: POMDP, o: int, whole: bool) -> np.ndarray:
     The action that led to it is not in the window; where emissions depend on it, any is as likely.
     """
     if whole:
-        return initial(pomdp, None if o == NOTHING else o)
+        return initial(pomdp, None if o == NO_OBSERVATION else o)
     likelihood = np.mean([emission[:, [o]].toarray()[:, 0] for emission in pomdp.observation], axis=0)
     return likelihood / likelihood.sum()

@@ -23,7 +23,7 @@ from mulv.tabular.pomdp import POMDP
 from mulv.tabular.windows import Histories, Policy, decode
 
 
-class Values(NamedTuple):
+class StateValues(NamedTuple):
     """The value of a history when the state is s_h; its mean under b(τ_h) is the agent's own."""
 
     v: list[np.ndarray]  # a step: (histories, S)
@@ -37,7 +37,7 @@ class Projection(NamedTuple):
     residual: float
 
 
-def state_values(histories: Histories, policy: Policy) -> Values:
+def state_values(histories: Histories, policy: Policy) -> StateValues:
     """Exact dynamic programming, backwards over the steps."""
     pomdp = histories.pomdp
     following, v, q = np.zeros((1, pomdp.states)), [], []
@@ -51,7 +51,7 @@ def state_values(histories: Histories, policy: Policy) -> Values:
         q.append(action_values)
         v.append(np.einsum("nsa,na->ns", action_values, pi))
         following = v[-1]
-    return Values(v[::-1], q[::-1])
+    return StateValues(v[::-1], q[::-1])
 
 
 def history_values(histories: Histories, policy: Policy) -> list[np.ndarray]:
@@ -94,7 +94,7 @@ def emission_depends_on_action(pomdp: POMDP) -> bool:
 
 
 def backup(
-    histories: Histories, policy: Policy, h: int, steps: int, values: Values | None = None
+    histories: Histories, policy: Policy, h: int, steps: int, values: StateValues | None = None
 ) -> np.ndarray:
     """B_k − r_h of every (τ_h, a_h) in turn, (histories · A,), for k = `steps`, by following each of them.
 

@@ -13,7 +13,7 @@ from mulv.core.errors import MulvError
 from mulv.tabular.pomdp import POMDP
 from mulv.tabular.precision import in_float64
 
-NOTHING = -1  # the first "observation" where nothing is seen before the first action
+NO_OBSERVATION = -1  # the first "observation" where nothing is seen before the first action
 
 
 class Policy(Protocol):
@@ -128,7 +128,7 @@ def _episodes(tables: _Tables, policy: Policy, keys: Array, steps: int) -> tuple
     def episode(key: Array) -> tuple[Array, Array, Array, Array]:
         start_key, first_key, step_key = jax.random.split(key, 3)
         s_0 = tables.start.draw((zero, zero), start_key)
-        o_0 = jnp.int32(NOTHING) if tables.first is None else tables.first.draw((zero, s_0), first_key)
+        o_0 = jnp.int32(NO_OBSERVATION) if tables.first is None else tables.first.draw((zero, s_0), first_key)
 
         def step(carry: tuple[Array, Array, Any], key: Array) -> tuple[Any, tuple[Array, ...]]:
             s_h, o_h, memory = carry

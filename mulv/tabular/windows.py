@@ -1,9 +1,9 @@
 """Every window x_h and every belief b(τ_h) that an episode can reach, exactly.
 
 x_h = (o_{h−L+1}, a_{h−L+1}, …, a_{h−1}, o_h), shorter at the start of an episode; a POMDP that shows nothing
-before a_0 has `NOTHING` for o_0. For policies that read windows or beliefs, the future of a history τ_h
-depends on its window and its belief alone, so histories that agree in both are one: a decodable POMDP has one
-a window.
+before a_0 has `NO_OBSERVATION` for o_0. For policies that read windows or beliefs, the future of a history
+τ_h depends on its window and its belief alone, so histories that agree in both are one: a
+decodable POMDP has one a window.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.tabular.pomdp import POMDP
 
-NOTHING = -1
+NO_OBSERVATION = -1
 SAME_BELIEF = 10  # decimals in which the beliefs of one merged history agree
 
-Window = tuple[int, ...]
+WindowKey = tuple[int, ...]
 Policy = Sequence[np.ndarray]  # a step: π_h(a | τ_h) as (histories, A)
 
 
@@ -25,7 +25,7 @@ Policy = Sequence[np.ndarray]  # a step: π_h(a | τ_h) as (histories, A)
 class Layer:
     """Step h: its windows, and its histories as a window and a belief each."""
 
-    windows: tuple[Window, ...]
+    windows: tuple[WindowKey, ...]
     window: np.ndarray  # (histories,): place in `windows`
     belief: np.ndarray  # (histories, S): b(τ_h)
     probability: np.ndarray  # (histories, A, O): P(o_{h+1} | b(τ_h), a_h)
@@ -69,13 +69,13 @@ def enumerate_histories(pomdp: POMDP, length: int, horizon: int, limit: int = 20
     return Histories(pomdp, length, first, tuple(layers))
 
 
-Found = list[tuple[Window, np.ndarray]]
+Found = list[tuple[WindowKey, np.ndarray]]
 
 
 def _start(pomdp: POMDP) -> tuple[Found, np.ndarray]:
     """b(s_0 | o_0) of every o_0 there can be, and how probable each is."""
     if pomdp.initial_observation is None:
-        return [((NOTHING,), pomdp.start)], np.ones(1)
+        return [((NO_OBSERVATION,), pomdp.start)], np.ones(1)
     joint = pomdp.start[:, None] * pomdp.initial_observation.toarray()
     seen = np.flatnonzero(joint.sum(axis=0))
     first = joint[:, seen].sum(axis=0)
@@ -86,7 +86,7 @@ def _extend(
     pomdp: POMDP, length: int, limit: int, found: Found, predicted: list[np.ndarray], next_history: np.ndarray
 ) -> Found:
     """The next step's histories by eq. belief; where each history leads is written in `next_history`."""
-    places: dict[tuple[Window, bytes], int] = {}
+    places: dict[tuple[WindowKey, bytes], int] = {}
     following: Found = []
     for a, (after, emission) in enumerate(zip(predicted, pomdp.observation, strict=True)):
         for o, likelihood in enumerate(emission.toarray().T):
@@ -119,7 +119,7 @@ def _rounded(beliefs: np.ndarray) -> np.ndarray:
 
 def window_suffixes(layer: Layer, length: int) -> tuple[np.ndarray, int]:
     """(histories,): which of the distinct last `length` observations each history ends with; their number."""
-    places: dict[Window, int] = {}
+    places: dict[WindowKey, int] = {}
     endings = (window[-(2 * length - 1) :] for window in layer.windows)
     suffix = np.array([places.setdefault(ending, len(places)) for ending in endings])
     return suffix[layer.window], len(places)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mulv.agents.action_noise import noise_std, perturb
 from mulv.agents.drqv2 import PRESETS, DrQV2, DrQV2Config, actor_loss
-from mulv.agents.noise import noise_std, perturb
 from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window

@@ -11,15 +11,15 @@ import pytest
 
 from mulv.agents import algorithm
 from mulv.agents.mulv.agent import MuLV
-from mulv.agents.mulv.batches import as_networks_see, as_observed
 from mulv.agents.mulv.config import PRESETS, MuLVConfig
+from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_batch
 from mulv.agents.mulv.pixels import PixelMuLV
-from mulv.agents.mulv.vae import ImageConfig, ImageVAE, explain_frame, learn_frames
+from mulv.agents.mulv.vae import ImageConfig, ImageVAE, frame_elbo_terms, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import start_training
 from mulv.core.spec import EnvSpec, Step
 from mulv.data import Replay, ReplayLayout
-from mulv.envs.pendulum import draw_rod
+from mulv.envs.rendering.pendulum import draw_rod
 from mulv.nets.augment import random_shift
 from mulv.nets.image import normalise
 from mulv.nets.trunk import TrunkConfig
@@ -89,7 +89,7 @@ def test_an_update_is_a_step_of_the_vae_and_one_on_vectors(state, batch):
     def expected(state, batch):
         vae, (vae_key, mulv_key) = state.vae.params, jax.random.split(KEY)
         noise = jax.random.normal(vae_key, (2, 3))
-        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(batch.frames, noise)
+        terms = jax.vmap(lambda f, n: frame_elbo_terms(vae, f, n))(batch.frames, noise)
         return *AGENT.on_vectors.update(state.mulv, batch, mulv_key), jnp.mean(terms.error)
 
     mulv, on_vectors, error = expected(state, batch)
@@ -176,9 +176,11 @@ def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(sta
     said = {}
     for changes in (True, False):
         config = replace(TINY, predict_changes=changes)
-        said[changes] = as_networks_see(config, moments, state.mulv.reward_moments, batch).future.obs[:, 0]
-        np.testing.assert_allclose(as_observed(config, moments, o_h, said[changes]), o_h1, atol=1e-5)
-    mistaken = as_observed(replace(TINY, predict_changes=True), moments, o_h, said[False])
+        said[changes] = normalise_batch(config, moments, state.mulv.reward_moments, batch).future.obs[:, 0]
+        np.testing.assert_allclose(
+            denormalise_prediction(config, moments, o_h, said[changes]), o_h1, atol=1e-5
+        )
+    mistaken = denormalise_prediction(replace(TINY, predict_changes=True), moments, o_h, said[False])
     assert np.abs(mistaken - o_h1).max() > 1e-2
 
 
@@ -252,7 +254,7 @@ def test_a_smaller_drawing_is_held_to_the_means_of_squares_by_as_many_pixels(siz
         for column in range(size):
             square = picture[row * block : (row + 1) * block, column * block : (column + 1) * block]
             expected += 0.5 * block**2 * np.square(square.mean((0, 1)) - drawn[row, column]).sum()
-    got = explain_frame(vae, frame, jnp.zeros(3)).error  # no noise: the decoder sees the embedding itself
+    got = frame_elbo_terms(vae, frame, jnp.zeros(3)).error  # no noise: the decoder sees the embedding itself
     assert float(got) == pytest.approx(expected, rel=1e-4)
 
 

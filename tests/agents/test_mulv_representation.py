@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from mulv.agents.mulv.agent import MuLV
-from mulv.agents.mulv.batches import as_networks_see
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.inspection import effective_rank
+from mulv.agents.mulv.normalisation import normalise_batch
 from mulv.agents.mulv.representation import (
     Representation,
-    explain,
-    explain_batch,
+    batch_elbo_terms,
+    elbo_terms,
     latent_noise,
     negative_elbo,
 )
@@ -63,7 +63,7 @@ def loss(model, config, x_h, a_h, future, noise):
 def explained(model, config, x_h, a_h, future, noise):
     p = p_of(model, x_h, a_h)
     q = model.latents[0].q(model.encode(x_h), a_h, future, p)
-    return explain(model, p, q, future, noise, config.kl_balance)
+    return elbo_terms(model, p, q, future, noise, config.kl_balance)
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "categorical"])
@@ -95,12 +95,12 @@ def test_twins_explain_a_part_of_the_batch_each(posterior):
     u = jax.vmap(model.encode)(x_h)
     p = jax.vmap(model.p)(u, a_h)
     data = Batch(x_h, a_h, None, None, x_h, future, None)
-    terms = explain_batch(model, u, p, data, noise, None)
+    terms = batch_elbo_terms(model, u, p, data, noise, None)
     for i, (x, a, f) in enumerate(examples):
         twin = i // 3  # of six windows three each
         p_i = model.p(model.encode(x), a)[twin]
         q_i = model.latents[twin].q(model.encode(x), a, f, p_i)
-        alone = explain(model, p_i, q_i, f, noise[i], None)
+        alone = elbo_terms(model, p_i, q_i, f, noise[i], None)
         for whole, one in zip(terms, alone, strict=True):
             np.testing.assert_allclose(whole[i], one, rtol=1e-4, atol=1e-5)
 
@@ -248,7 +248,7 @@ def test_changes_are_what_is_explained_when_asked(changes):
     agent = MuLV(replace(SMALL, batch_size=8, predict_changes=changes), SPEC)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
     moments = initial(agent, KEY).obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
-    seen = as_networks_see(agent.config, moments, initial(agent, KEY).reward_moments, batch)
+    seen = normalise_batch(agent.config, moments, initial(agent, KEY).reward_moments, batch)
     o_h, obs = np.asarray(batch.x_h.obs[:, -1:]), np.asarray(batch.future.obs)
     if changes:
         root = np.sqrt(np.mean((obs[:, 0] - o_h[:, 0]) ** 2, axis=0))
@@ -264,7 +264,7 @@ def test_what_is_shown_of_the_kl_is_the_closed_form_of_each_dimension():
     agent = MuLV(replace(SMALL, batch_size=8, spread="diagonal"), SPEC)
     state = initial(agent, KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
-    seen = as_networks_see(agent.config, state.obs_moments, state.reward_moments, batch)
+    seen = normalise_batch(agent.config, state.obs_moments, state.reward_moments, batch)
     model, wanted = state.representation.params, np.zeros(4)
     for i in range(8):
         x, a, future = jax.tree.map(lambda leaf, i=i: leaf[i], (seen.x_h, seen.a_h, seen.future))

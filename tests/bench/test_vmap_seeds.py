@@ -15,7 +15,7 @@ from mulv.bench.process import Child, Message
 from mulv.bench.store import read_store
 from mulv.bench.suite import Job, read_suite
 from mulv.bench.sweep import Tally, finished, grouped, run_sweep
-from mulv.options import parse_bench
+from mulv.cli.bench import parse_bench
 from mulv.run.interrupts import Interrupts
 from mulv.run.train import train
 from tests.bench.sweeps import SAC, failures, runs_of, start_bench, wait_until, write_suite

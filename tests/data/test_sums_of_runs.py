@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mulv.core.errors import MulvError
-from mulv.run.opened import OpenRun
+from mulv.run.session import RunSession
 from mulv.run.train import complete, environment_of, train
 from tests.data.test_sums import flip
 from tests.run.support import fingerprint, tiny
@@ -34,7 +34,7 @@ def meta_of(run: Path) -> dict:
 def take_up(path: Path, steps: int = 450) -> None:
     """Resume, and leave it at that."""
     config = complete(replace(CONFIG, total_steps=steps))
-    OpenRun(config, path, environment_of(config), resume=True, progress=False).close()
+    RunSession(config, path, environment_of(config), resume=True, progress=False).close()
 
 
 def random_bits(run: Path, rng: np.random.Generator, number: int, *, counted: bool) -> list[tuple[str, int]]:

@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 import psutil
 import pytest
+from tests.envs.test_lanes import Counting, collect, episode_seed, lanes_of
 
 from mulv.core.errors import EnvironmentFault, NonFiniteError
-from mulv.envs import Lanes, preflight
-from tests.envs.test_lanes import Counting, collect, episode_seed, lanes_of
+from mulv.envs import VectorEnv, preflight
 
 
 class NaNObservation(Counting):
@@ -96,7 +96,7 @@ def living_workers() -> list[psutil.Process]:
 
 
 def test_a_worker_that_hangs_is_given_up_and_leaves_no_process():
-    lanes = Lanes.of(Hanging, 1, episode_seed, workers=True, timeout=60.0)
+    lanes = VectorEnv.of(Hanging, 1, episode_seed, workers=True, timeout=60.0)
     lanes.start()
     assert living_workers()
     lanes._timeout = 0.3
@@ -108,7 +108,7 @@ def test_a_worker_that_hangs_is_given_up_and_leaves_no_process():
 
 
 def test_a_worker_that_raises_is_the_cause_of_a_fault():
-    lanes = Lanes.of(Raising, 1, episode_seed, workers=True)
+    lanes = VectorEnv.of(Raising, 1, episode_seed, workers=True)
     lanes.start()
     with pytest.raises(EnvironmentFault, match="ZeroDivisionError") as fault:
         lanes.step(np.zeros((1, 2), np.float32))
@@ -172,7 +172,7 @@ class Stopped(Counting):
         os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def run_and_close(lanes: Lanes) -> None:
+def run_and_close(lanes: VectorEnv) -> None:
     """A few steps, and then the end, as runs do it."""
     try:
         lanes.start()
@@ -184,7 +184,7 @@ def run_and_close(lanes: Lanes) -> None:
 
 def fault_of_workers(make, num: int = 1, timeout: float = 60.0) -> EnvironmentFault:
     """What becomes of environments in worker processes."""
-    lanes = Lanes.of(make, num, episode_seed, workers=True, timeout=timeout)
+    lanes = VectorEnv.of(make, num, episode_seed, workers=True, timeout=timeout)
     with warnings.catch_warnings(record=True) as warned, pytest.raises(EnvironmentFault) as fault:
         run_and_close(lanes)
     assert not [w for w in warned if "did not close" in str(w.message)]
@@ -215,7 +215,7 @@ def test_a_death_is_named_where_another_worker_does_not_answer():
 
 def test_a_worker_process_that_dies_when_it_makes_its_environment_is_named():
     with pytest.raises(EnvironmentFault, match=r"lane 0 died \(signal SIGKILL\) when it made"):
-        Lanes.of(KilledAtBirth, 1, episode_seed, workers=True)
+        VectorEnv.of(KilledAtBirth, 1, episode_seed, workers=True)
     assert multiprocessing.active_children() == []
 
 
@@ -224,7 +224,7 @@ def test_an_end_of_file_that_an_environment_raises_is_its_own():
 
 
 def test_closing_ends_a_process_that_does_not_listen(monkeypatch):
-    monkeypatch.setattr("mulv.envs.vector.CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr("mulv.envs.workers.CLOSE_SECONDS", 0.2)
     assert "did not answer within 0.3 s" in str(fault_of_workers(Stopped, timeout=0.3))
 
 
@@ -237,8 +237,8 @@ def test_a_close_that_fails_does_not_hide_the_fault_before_it(close):
 
 
 def test_workers_give_the_same_rows_as_this_process():
-    outside = Lanes.of(Counting, 2, episode_seed, workers=True)
-    inside, outside_rows = collect(Lanes.of(Counting, 2, episode_seed), 8), collect(outside, 8)
+    outside = VectorEnv.of(Counting, 2, episode_seed, workers=True)
+    inside, outside_rows = collect(VectorEnv.of(Counting, 2, episode_seed), 8), collect(outside, 8)
     outside.close()
     for here, there in zip(inside, outside_rows, strict=True):
         for a, b in zip(here, there, strict=True):

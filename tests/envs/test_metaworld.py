@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, Lanes, gymnasium_id, make_env, register, resolve
-from mulv.envs.gl import find_gl
+from mulv.envs import PIXEL_TASKS, VectorEnv, gymnasium_id, make_env, register, resolve
+from mulv.envs.rendering.gl import find_gl
 from mulv.envs.wrappers import ActionRepeat
 
 METAWORLD = {name: task for name, task in PIXEL_TASKS.items() if task.suite == "metaworld"}
@@ -73,7 +73,7 @@ def test_a_scripted_policy_succeeds_and_idleness_does_not():
     policy = ENV_POLICY_MAP["drawer-close-v3"]()
     successes = []
     for acts in (True, False):
-        lanes = Lanes.of(lambda: ActionRepeat(simulator(), 2), 1, lambda lane, episode: 7)
+        lanes = VectorEnv.of(lambda: ActionRepeat(simulator(), 2), 1, lambda lane, episode: 7)
         lanes.start()
         while not lanes.finished:
             action = policy.get_action(lanes.obs[0]) if acts else np.zeros(4)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mulv.agents import preset
 from mulv.core.errors import EnvironmentFault, MulvError
 from mulv.envs import PIXEL_TASKS, adapt, env_spec, gymnasium_id, make_env, preflight, register, resolve
-from mulv.envs.frames import FRAME_SHAPE, FrameObservation
-from mulv.envs.pendulum import draw_rod
+from mulv.envs.rendering.frames import FRAME_SHAPE, FrameObservation
+from mulv.envs.rendering.pendulum import draw_rod
 from mulv.run.config import RunConfig
 from mulv.run.train import complete, train
 

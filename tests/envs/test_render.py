@@ -14,10 +14,12 @@ from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 from gymnasium.utils.env_checker import check_env
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, doctor, env_spec, gl, make_env, register, render
+from mulv.envs import PIXEL_TASKS, env_spec, make_env, register
 from mulv.envs.dm_control import suite_tasks
-from mulv.envs.gl import GL, Trial, find_gl, try_backend
-from mulv.envs.render import CameraView
+from mulv.envs.rendering import camera as render
+from mulv.envs.rendering import doctor, gl
+from mulv.envs.rendering.camera import CameraView
+from mulv.envs.rendering.gl import GL, Trial, find_gl, try_backend
 from mulv.run.config import RunConfig
 from mulv.run.train import complete
 

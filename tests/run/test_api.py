@@ -13,7 +13,7 @@ import pytest
 import mulv
 from mulv.api import Learner
 from mulv.core.errors import MulvError
-from mulv.envs.gl import find_gl
+from mulv.envs.rendering.gl import find_gl
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 

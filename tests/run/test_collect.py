@@ -9,8 +9,8 @@ import pytest
 from mulv.core.errors import MulvError
 from mulv.data import Replay
 from mulv.data.episodes import read_episodes
-from mulv.run.collect import CollectConfig, collect
-from mulv.run.halfway import find_halfway, last_milestone, rows_until
+from mulv.run.offline.collect import CollectConfig, collect
+from mulv.run.offline.milestones import find_half_way, last_milestone, rows_until
 from mulv.run.train import train
 from tests.run.support import tiny
 
@@ -41,10 +41,10 @@ def save_empty_checkpoints(run: Path, *steps: int) -> None:
 def test_half_way_is_between_chance_and_the_end(tmp_path: Path) -> None:
     rewrite_history(tmp_path, {100: -1000.0, 200: -900.0, 300: -640.0, 400: -300.0, 500: -200.0})
     save_empty_checkpoints(tmp_path, 110, 290, 510)
-    found = find_halfway(tmp_path, random=-1200.0, saved_only=True)  # half way is -700
+    found = find_half_way(tmp_path, random=-1200.0, saved_only=True)  # half way is -700
     assert (found.clock, found.evaluated, found.final) == (290, -640.0, -200.0)
-    assert find_halfway(tmp_path, random=-1200.0, saved_only=False).clock == 300  # the first that reached it
-    assert find_halfway(tmp_path, random=-2000.0, saved_only=False).clock == 100
+    assert find_half_way(tmp_path, random=-1200.0, saved_only=False).clock == 300  # the first that reached it
+    assert find_half_way(tmp_path, random=-2000.0, saved_only=False).clock == 100
     assert last_milestone(tmp_path).clock == 510
 
 
@@ -52,18 +52,18 @@ def test_a_run_without_a_checkpoint_near_half_way_says_how_to_get_one(tmp_path: 
     rewrite_history(tmp_path, {100: -1000.0, 500: -200.0})
     save_empty_checkpoints(tmp_path, 500)
     with pytest.raises(MulvError, match=r"near half way, which is -700.0: .* --keep-checkpoints 20"):
-        find_halfway(tmp_path, random=-1200.0, saved_only=True)
+        find_half_way(tmp_path, random=-1200.0, saved_only=True)
 
 
 def test_a_run_that_learned_nothing_has_no_half_way(tmp_path: Path) -> None:
     rewrite_history(tmp_path, {100: -1000.0, 500: -1300.0})
     with pytest.raises(MulvError, match="it learned nothing"):
-        find_halfway(tmp_path, random=-1200.0, saved_only=False)
+        find_half_way(tmp_path, random=-1200.0, saved_only=False)
 
 
 def test_a_run_that_was_never_evaluated_or_saved_is_named(tmp_path: Path) -> None:
     with pytest.raises(MulvError, match="never evaluated"):
-        find_halfway(tmp_path, random=0.0, saved_only=False)
+        find_half_way(tmp_path, random=0.0, saved_only=False)
     with pytest.raises(MulvError, match="no checkpoint"):
         last_milestone(tmp_path)
 
@@ -110,7 +110,7 @@ def test_medium_replay_is_what_the_run_saw_until_half_way(run: Path, tmp_path: P
 def test_rows_until_counts_decisions_and_not_resets(run: Path) -> None:
     replay = Replay.open(run / "replay", mode="r")
     rewrite_history(run, {200: -5000.0, 400: -400.0, 600: 0.0})
-    middle = find_halfway(run, random=-1200.0, saved_only=False)
+    middle = find_half_way(run, random=-1200.0, saved_only=False)
     (rows,) = rows_until(replay, middle)
     steps = replay.column("step", 0, np.arange(rows))
     assert (steps > 0).sum() == 400

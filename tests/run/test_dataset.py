@@ -16,9 +16,9 @@ from mulv.data import Replay, ReplayLayout
 from mulv.data.episodes import Episode, fill, read_episodes, survey
 from mulv.data.minari import write_minari
 from mulv.envs import env_spec, make_env
-from mulv.run.collect import CollectConfig, collect
 from mulv.run.config import RunConfig
-from mulv.run.dataset import open_dataset
+from mulv.run.offline.collect import CollectConfig, collect
+from mulv.run.offline.dataset import open_dataset
 from mulv.run.train import train
 from tests.run.support import tiny
 

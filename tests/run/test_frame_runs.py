@@ -11,7 +11,7 @@ import pytest
 
 from mulv.agents.drqv2 import DrQV2Config
 from mulv.api import load
-from mulv.envs import Lanes
+from mulv.envs import VectorEnv
 from mulv.nets.trunk import TrunkConfig
 from mulv.run.config import RunConfig, config_hash, from_json, to_json
 from mulv.run.loop import Trainer
@@ -88,7 +88,7 @@ def test_updates_are_sent_off_before_the_environments_are_waited_for(
 
         return spy
 
-    for owner, name in ((Lanes, "send"), (Lanes, "receive"), (Trainer, "learn")):
+    for owner, name in ((VectorEnv, "send"), (VectorEnv, "receive"), (Trainer, "learn")):
         monkeypatch.setattr(owner, name, spied(name, getattr(owner, name)))
     config = frames(total_steps=20, eval_every=0, learning_starts=0, update_every=1, overlap=overlap)
     train(config, tmp_path / "run", progress=False)

@@ -200,7 +200,7 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         return act(*arguments, **options)
 
     monkeypatch.setattr(compiled, "act", noted)
-    agent = replace(TINY_AGENT, noise_octaves=3)
+    agent = replace(TINY_AGENT, pink_noise_octaves=3)
     config = tiny(agent=agent, total_steps=300, num_envs=2, eval_every=300, eval_episodes=3)
     train(config, tmp_path / "run", progress=False)
     exploring = [step for step, deterministic, lanes in seen if (lanes, deterministic) == (2, False)]
@@ -215,8 +215,8 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         ({"agent": {"windw": 3}}, "did you mean 'window'"),
         ({"agent": {"window": 0}}, "window is 0"),
         ({"agent": {"gamma": 2.0}}, "gamma is 2.0"),
-        ({"agent": {"noise_octaves": 0}}, "noise_octaves is 0"),
-        ({"agent": {"noise_octaves": 40}}, "noise_octaves is 40; it must be at most 20"),
+        ({"agent": {"pink_noise_octaves": 0}}, "pink_noise_octaves is 0"),
+        ({"agent": {"pink_noise_octaves": 40}}, "pink_noise_octaves is 40; it must be at most 20"),
         ({"seed": "one"}, "seed is 'one'"),
         ({"total_steps": -5}, "total_steps is -5"),
         ({"agent": {"trunk": {"kind": "transformer"}}}, "kind is 'transformer'"),

@@ -9,7 +9,7 @@ import pytest
 from mulv.agents import preset
 from mulv.core.errors import MulvError
 from mulv.envs import PIXEL_TASKS
-from mulv.envs.gl import find_gl
+from mulv.envs.rendering.gl import find_gl
 from mulv.run.config import RunConfig
 from mulv.run.train import train
 

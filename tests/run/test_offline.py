@@ -14,13 +14,13 @@ from mulv.agents.sac import SACConfig
 from mulv.bench.compare import read_results
 from mulv.bench.lines import parse_line
 from mulv.bench.runs import to_runs
+from mulv.cli.offline import parse_collect, parse_offline, with_penalty
 from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.data import Replay, ReplayLayout
-from mulv.data.episodes import Dataset, Episode, fill, read_episodes, survey
-from mulv.options import parse_collect, parse_offline, with_penalty
-from mulv.run.collect import CollectConfig, collect
+from mulv.data.episodes import Dataset, fill, read_episodes, survey
 from mulv.run.config import RunConfig
+from mulv.run.offline.collect import CollectConfig, collect
 from mulv.run.train import train
 from tests.run.support import fingerprint, tiny
 

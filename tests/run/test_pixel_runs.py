@@ -16,9 +16,9 @@ from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from mulv.run.config import RunConfig
-from mulv.run.strips import GAP, SCALE, tile
+from mulv.run.diagnostics.reconstructions import GAP, SCALE, tile
+from mulv.run.diagnostics.video import Film
 from mulv.run.train import train
-from mulv.run.video import Film
 from tests.run.support import fingerprint, tiny
 
 SEES = MuLVConfig(

@@ -12,11 +12,11 @@ from mulv.agents.base import AbstractWindowAgent, WindowConfig
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.core.spec import BatchSpec
-from mulv.envs import Lanes, env_spec, make_env
+from mulv.envs import VectorEnv, env_spec, make_env
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
+from mulv.run.diagnostics.probe import ProbeData, linear_probe
 from mulv.run.evaluation import Evaluator
-from mulv.run.probe import ProbeData, linear_probe
 from mulv.run.train import train
 from tests.agents.support import random_batches
 from tests.run.support import tiny
@@ -64,9 +64,9 @@ def test_one_episode_is_too_few():
 
 @pytest.mark.parametrize("task", ["HalfCheetah-P", "cheetah-run-P"])
 def test_kept_and_hidden_make_up_the_whole_observation(task):
-    masked = Lanes.of(lambda: make_env(task), 2, lambda lane, episode: lane)
+    masked = VectorEnv.of(lambda: make_env(task), 2, lambda lane, episode: lane)
     masked.start()
-    full = Lanes.of(lambda: make_env(task.replace("-P", "-F")), 2, lambda lane, episode: lane)
+    full = VectorEnv.of(lambda: make_env(task.replace("-P", "-F")), 2, lambda lane, episode: lane)
     full.start()
     action = np.full((2, masked.spec.act_dim), 0.3, np.float32)
     for _ in range(3):

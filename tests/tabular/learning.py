@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from mulv.tabular.learner.collect import Data
+from mulv.tabular.learner.collect import WindowData
 from mulv.tabular.learner.tables import WindowTables, window_tables
 from mulv.tabular.policies import uniform_policy
 from mulv.tabular.precision import in_float64
@@ -16,7 +16,7 @@ def lock_tables(H: int, L: int, actions: int, window: int | None = None) -> Wind
 
 
 @in_float64
-def infinite_data(histories: Histories, tables: WindowTables, episodes: float = 1e6) -> Data:
+def infinite_data(histories: Histories, tables: WindowTables, episodes: float = 1e6) -> WindowData:
     """The expected dataset of so many episodes of uniform actions."""
     counts = np.zeros(tables.next_window.shape)
     occupancy = history_occupancy(histories, uniform_policy(histories))
@@ -24,4 +24,4 @@ def infinite_data(histories: Histories, tables: WindowTables, episodes: float = 
         n = len(layer.window)
         seen = np.asarray(tables.probability[h, :n]) * d[:, None, None] / tables.actions
         np.add.at(counts[h], layer.window, episodes * seen)
-    return Data(jnp.asarray(counts.sum(axis=3)), jnp.asarray(counts))
+    return WindowData(jnp.asarray(counts.sum(axis=3)), jnp.asarray(counts))

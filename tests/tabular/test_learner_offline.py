@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mulv.tabular.learner.algorithms import Settings, learn_offline
-from mulv.tabular.learner.collect import Data, record
+from mulv.tabular.learner.collect import WindowData, record
 from mulv.tabular.learner.planning import optimal_value, plan, policy_value
 from mulv.tabular.learner.tables import WindowTables, window_tables
 from mulv.tabular.precision import in_float64
@@ -31,12 +31,14 @@ def trap() -> tuple[WindowTables, jax.Array]:
 
 
 @in_float64
-def dataset(tables: WindowTables, policy: jax.Array, *, uniform: bool, episodes: int, seed: int) -> Data:
+def dataset(
+    tables: WindowTables, policy: jax.Array, *, uniform: bool, episodes: int, seed: int
+) -> WindowData:
     return eqx.filter_jit(record)(tables, policy, jnp.full((episodes, H), uniform), jax.random.key(seed))
 
 
 @in_float64
-def values(tables: WindowTables, data: Data, alpha: float) -> float:
+def values(tables: WindowTables, data: WindowData, alpha: float) -> float:
     policy = offline(tables, Settings(alpha=alpha), data, jax.random.key(0))
     return float(value_of(tables, policy))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mulv.core.errors import MulvError
-from mulv.tabular.simulate import NOTHING, ReactivePolicy, UniformPolicy, simulate
+from mulv.tabular.simulate import NO_OBSERVATION, ReactivePolicy, UniformPolicy, simulate
 from tests.tabular.support import random_pomdp
 
 MANY = 40_000
@@ -72,7 +72,7 @@ def test_a_policy_before_any_observation_is_told_so():
     pomdp = random_pomdp(6, first=False)
     pi = jnp.asarray([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
     episodes = simulate(pomdp, ReactivePolicy(pi), episodes=50, key=jax.random.key(0), horizon=2)
-    assert np.all(episodes.observations[:, 0] == NOTHING)
+    assert np.all(episodes.observations[:, 0] == NO_OBSERVATION)
     assert np.all(episodes.actions == [1, 0])
 
 

@@ -11,7 +11,7 @@ from mulv.core.errors import MulvError
 from mulv.tabular.belief import initial, observation_probabilities, update
 from mulv.tabular.policies import belief_policy, uniform_policy, window_policy
 from mulv.tabular.pomdp import POMDP
-from mulv.tabular.windows import NOTHING, Histories, decode, enumerate_histories, history_occupancy
+from mulv.tabular.windows import NO_OBSERVATION, Histories, decode, enumerate_histories, history_occupancy
 from mulv.tabular.zoo import make
 from tests.tabular.models import generic, of_order
 
@@ -23,7 +23,7 @@ def one_by_one(
 ) -> Iterator[tuple[int, tuple[int, ...], np.ndarray, float, int]]:
     """Every history: its step, itself, its belief, its probability, its place among the merged ones."""
     if pomdp.initial_observation is None:
-        stack = [(0, (NOTHING,), initial(pomdp), 1.0, 0)]
+        stack = [(0, (NO_OBSERVATION,), initial(pomdp), 1.0, 0)]
     else:
         shown = pomdp.start @ pomdp.initial_observation
         seen = np.flatnonzero(shown)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mulv.core.errors import MulvError
-from mulv.pomdps.ids import IDS
+from mulv.envs.pomdp_ids import IDS
 from mulv.tabular import belief, zoo
 from mulv.tabular.pomdp import POMDP
 from mulv.tabular.zoo.hallway import HALLWAY2, Map

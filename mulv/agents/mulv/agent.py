@@ -13,18 +13,18 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, as_seen
-from mulv.agents.mulv.batches import as_networks_see, part
+from mulv.agents.base import AbstractWindowAgent, normalise_window
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
+from mulv.agents.mulv.exploration import Bonus, Optimism
 from mulv.agents.mulv.inspection import inspect_representation
-from mulv.agents.mulv.optimism import Bonus, Optimism
-from mulv.agents.mulv.planning import Added, Critic, Model, solve_heads
-from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, Values
+from mulv.agents.mulv.normalisation import normalise_batch, part
+from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction
 from mulv.agents.mulv.representation import (
-    Explanation,
+    ElboTerms,
     Representation,
-    explain_batch,
+    batch_elbo_terms,
     latent_noise,
     negative_elbo,
 )
@@ -42,7 +42,7 @@ class MuLVState(NamedTuple):
     actor: Trained  # no parameters where actions are discrete
     log_temperature: Trained
     target_representation: Representation
-    target_critic: Critic
+    target_critic: LinearCritic
     obs_moments: ObsMoments
     reward_moments: RunningMoments
     optimism: Optimism | None  # where there is a bonus
@@ -81,7 +81,7 @@ class MuLV(AbstractWindowAgent):
     def init(self, key: PRNGKeyArray) -> MuLVState:
         representation_key, critic_key, actor_key = jax.random.split(key, 3)
         representation = Representation(self.spec, self.config, key=representation_key)
-        critic = Critic(self.config, key=critic_key)
+        critic = LinearCritic(self.config, key=critic_key)
         log_temperature = jnp.log(jnp.float32(self.config.initial_temperature))
         return MuLVState(
             representation=start_training(self.optimiser, representation),
@@ -96,7 +96,7 @@ class MuLV(AbstractWindowAgent):
         )
 
     def act(self, state: MuLVState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        x_h = as_seen(self.config, state.obs_moments, memory)
+        x_h = normalise_window(self.config, state.obs_moments, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
         u = state.target_representation.encode(x_h)
@@ -111,7 +111,7 @@ class MuLV(AbstractWindowAgent):
             obs_moments=state.obs_moments.update(o_h, o_h1),
             reward_moments=state.reward_moments.update(r_h),
         )
-        seen = as_networks_see(c, state.obs_moments, state.reward_moments, batch)
+        seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
         data, *others = (part(seen, i, c.batch_size) for i in range(c.representation_updates))
 
         # The actor climbs Q of before the step, whose layers on x_h are those that learning passes through.
@@ -134,7 +134,7 @@ class MuLV(AbstractWindowAgent):
         )
         state = state._replace(
             actor=actor,
-            log_temperature=self.policy.tempered(
+            log_temperature=self.policy.update_temperature(
                 state.log_temperature, self.optimiser, entropy, data.data_size[0]
             ),
             target_representation=polyak(state.target_representation, state.representation.params, c.tau),
@@ -143,7 +143,7 @@ class MuLV(AbstractWindowAgent):
         return state, metrics | policy_metrics | {"train/target_mean": jnp.mean(targets)}
 
     def _backup(
-        self, state: MuLVState, data: Batch, key: PRNGKeyArray, critic: Critic, added: Added | None
+        self, state: MuLVState, data: Batch, key: PRNGKeyArray, critic: LinearCritic, added: Added | None
     ) -> Float[Array, "batch"]:
         """The L-step backup: Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, critic)
@@ -159,11 +159,11 @@ class MuLV(AbstractWindowAgent):
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
 
-        def loss(params: Model) -> tuple[Array, tuple[Explanation, Metrics, Critic, Array]]:
+        def loss(params: Model) -> tuple[Array, tuple[ElboTerms, Metrics, LinearCritic, Array]]:
             representation, critic = params
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
-            terms = explain_batch(representation, u, p, data, noise, c.kl_balance)
+            terms = batch_elbo_terms(representation, u, p, data, noise, c.kl_balance)
             elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
             if not c.critic_trains_representation:  # the critic stands on the moving average
                 average = state.target_representation
@@ -206,7 +206,7 @@ class MuLV(AbstractWindowAgent):
         def loss(representation: Representation) -> Array:
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
-            terms = explain_batch(representation, u, p, data, noise, c.kl_balance)
+            terms = batch_elbo_terms(representation, u, p, data, noise, c.kl_balance)
             return jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
 
         gradient = eqx.filter_grad(loss)(state.representation.params)
@@ -214,11 +214,11 @@ class MuLV(AbstractWindowAgent):
 
     def latent(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h); of twins, the first's."""
-        model, x_h = state.representation.params, as_seen(self.config, state.obs_moments, memory)
+        model, x_h = state.representation.params, normalise_window(self.config, state.obs_moments, memory)
         return model.p(model.encode(x_h), a_h)[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
-        data = as_networks_see(self.config, state.obs_moments, state.reward_moments, batch)
+        data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
         targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
         o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.predict_changes else data.x_h.obs[:, -1]
         return inspect_representation(*self._model(state), data, o_h, targets)
@@ -229,7 +229,7 @@ class MuLV(AbstractWindowAgent):
         representation = state.representation.params if learns else state.target_representation
         return Model(representation, state.critic.params)
 
-    def _q_at(self, state: MuLVState, x: Window, explores: bool = True) -> Values:
+    def _q_at(self, state: MuLVState, x: Window, explores: bool = True) -> QFunction:
         """a ↦ Q(x, a) that actions are chosen by: ⟨φ, w⟩ + b̂.
 
         Whoever does not explore has no use for a bonus, and asks the critic that sees rewards alone.

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from mulv.agents.action_noise import NoisyConfig
 from mulv.agents.mulv.vae import ImageConfig
-from mulv.agents.noise import NoisyConfig
 from mulv.core.elliptical import LIMIT
 from mulv.core.errors import MulvError
 from mulv.core.features import Family
@@ -38,7 +38,7 @@ class MuLVConfig(NoisyConfig):
     normalise_latent: bool = True
     """Give the mean of p(z | x, a) zero mean and unit variance over its entries, so that φ's scale stays."""
     future: int = 3
-    """l: steps after x_h that z must explain."""
+    """l: steps after x_h that z must elbo_terms."""
     predict_changes: bool = True
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}, in which slow tasks hide their motion."""
     decoder_depth: int = 1

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.policy import Codes, ContinuousPolicy, Temperature, Values
-from mulv.agents.noise import clipped_noise, noise_std, perturb
+from mulv.agents.action_noise import clipped_noise, noise_std, perturb
+from mulv.agents.mulv.policy import Codes, ContinuousPolicy, QFunction, Temperature
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor
@@ -25,7 +25,7 @@ class NoisyPolicy(ContinuousPolicy):
     def act(
         self,
         actor: Actor,
-        q: Values,
+        q: QFunction,
         u: Float[Array, "width"],
         temperature: Temperature,
         noise: Float[Array, "act"] | None,
@@ -35,7 +35,7 @@ class NoisyPolicy(ContinuousPolicy):
         return mean if noise is None else perturb(mean, temperature * noise)
 
     def value(
-        self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
+        self, actor: Actor, q: QFunction, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy."""
         return jnp.min(q(self._near(actor, u, temperature, key)), axis=-1)
@@ -44,7 +44,7 @@ class NoisyPolicy(ContinuousPolicy):
         self,
         trained: Trained,
         optimiser: optax.GradientTransformation,
-        q: Values,
+        q: QFunction,
         u: Codes,
         temperature: Temperature,
         key: PRNGKeyArray,
@@ -59,7 +59,7 @@ class NoisyPolicy(ContinuousPolicy):
         metrics = {"train/actor_loss": loss, "train/actor_grad_norm": norm, "train/noise_std": temperature}
         return trained, jnp.zeros(()), metrics
 
-    def tempered(
+    def update_temperature(
         self,
         log_temperature: Trained,
         optimiser: optax.GradientTransformation,

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from mulv.agents.mulv.planning import Critic
+from mulv.agents.mulv.critic import LinearCritic
 from mulv.agents.mulv.representation import Latent, Representation
 from mulv.core.categorical import Categorical
 from mulv.core.types import Batch, Metrics
@@ -33,7 +33,7 @@ def active_latents(p: Latent) -> Float[Array, ""]:
 
 def inspect_representation(
     representation: Representation,
-    critic: Critic,
+    critic: LinearCritic,
     data: Batch,
     repeated: Float[Array, "batch obs"],
     targets: Float[Array, "batch"],

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 from mulv.agents.base import AbstractWindowAgent
 from mulv.agents.encoder import ObservationEncoder
 from mulv.agents.mulv.agent import MuLV, MuLVState
-from mulv.agents.mulv.batches import as_networks_see, as_observed
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_batch
 from mulv.agents.mulv.vae import FRAME_METRICS, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training
@@ -129,11 +129,11 @@ class FrameEncoder(ObservationEncoder):
         future = batch.future._replace(obs=embed(batch.future.obs, batch.future.mask))
         data = batch._replace(x_h=x_h, x_hn=x_h, future=future)
         moments, representation = state.mulv.obs_moments, state.mulv.representation.params
-        seen = as_networks_see(self.agent.config, moments, state.mulv.reward_moments, data)
+        seen = normalise_batch(self.agent.config, moments, state.mulv.reward_moments, data)
         p = jax.vmap(representation.p)(jax.vmap(representation.encode)(seen.x_h), data.a_h)
         said, _ = jax.vmap(representation.predict)(p[0].mean, data.future.actions)
         o_h = data.x_h.obs[:, -1]
-        o_h1 = as_observed(self.agent.config, moments, o_h, said[:, 0])
+        o_h1 = denormalise_prediction(self.agent.config, moments, o_h, said[:, 0])
         draw = jax.vmap(state.vae.params.draw)
         return jnp.stack([batch.x_h.obs[:, -1], draw(o_h), batch.future.obs[:, 0], draw(o_h1)], axis=1)
 

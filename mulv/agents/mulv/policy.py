@@ -18,7 +18,7 @@ from mulv.core.spec import EnvSpec
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
 
-Values = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
+QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
 Codes = Float[Array, "batch width"]  # what an actor reads of a batch of windows
 Temperature = Float[Array, ""]
 
@@ -35,7 +35,7 @@ class AbstractEntropyPolicy(ABC):
     def target_entropy(self) -> float:
         """What α is tuned to."""
 
-    def tempered(
+    def update_temperature(
         self,
         log_temperature: Trained,
         optimiser: optax.GradientTransformation,
@@ -65,7 +65,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
     def act(
         self,
         actor: Actor,
-        q: Values,
+        q: QFunction,
         u: Float[Array, "width"],
         temperature: Temperature,
         noise: Float[Array, "act"] | None,
@@ -74,7 +74,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         return actor(u).at(noise)
 
     def value(
-        self, actor: Actor, q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
+        self, actor: Actor, q: QFunction, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy, with its entropy."""
         a, log_prob = act_on(actor, u, self._noise(u, key))
@@ -84,7 +84,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         self,
         trained: Trained,
         optimiser: optax.GradientTransformation,
-        q: Values,
+        q: QFunction,
         u: Codes,
         temperature: Temperature,
         key: PRNGKeyArray,
@@ -119,7 +119,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
     def act(
         self,
         actor: tuple[()],
-        q: Values,
+        q: QFunction,
         u: Float[Array, "width"],
         temperature: Temperature,
         noise: Float[Array, "act"] | None,
@@ -136,7 +136,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         return jax.nn.one_hot(jnp.argmax(jnp.log(probability) + gumbel), self.spec.act_dim)
 
     def value(
-        self, actor: tuple[()], q: Values, u: Codes, temperature: Temperature, key: PRNGKeyArray
+        self, actor: tuple[()], q: QFunction, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """max_a Q(x, a), hard or soft."""
         kind = self.config.discrete_policy
@@ -146,7 +146,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         self,
         trained: Trained,
         optimiser: optax.GradientTransformation,
-        q: Values,
+        q: QFunction,
         u: Codes,
         temperature: Temperature,
         key: PRNGKeyArray,
@@ -158,7 +158,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         entropy = -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1))
         return trained, entropy, entropy_metrics(temperature, entropy)
 
-    def _lower_q(self, q: Values, batch: int) -> Float[Array, "batch act"]:
+    def _lower_q(self, q: QFunction, batch: int) -> Float[Array, "batch act"]:
         """The lower of the heads' values, of every action."""
         actions = self.spec.act_dim
 

@@ -115,7 +115,7 @@ def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
     return replace(config.trunk, depth=config.decoder_depth)
 
 
-class Explanation(NamedTuple):
+class ElboTerms(NamedTuple):
     """The terms of one window's negative ELBO."""
 
     obs: Float[Array, "steps"]  # −log p(o_{h+i+1} | z), up to a constant
@@ -166,14 +166,14 @@ class Representation(eqx.Module):
         return jax.vmap(self.decoder)(jnp.stack(latents))  # all steps in one matrix product
 
 
-def explain(
+def elbo_terms(
     model: Representation,
     p: Latent,
     q: Latent,
     future: Future,
     noise: Float[Array, "latent"],
     kl_balance: float | None,
-) -> Explanation:
+) -> ElboTerms:
     """How well z ~ q explains the l steps that followed x_h (eq. elbo)."""
     obs, rewards = model.predict(q.sample(noise), future.actions)
     obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
@@ -183,18 +183,18 @@ def explain(
     else:  # the same value; only who moves towards whom differs
         still = jax.lax.stop_gradient
         kl = kl_balance * still(q).kl(p) + (1 - kl_balance) * q.kl(still(p))
-    return Explanation(jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl)
+    return ElboTerms(jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl)
 
 
-def explain_batch(
+def batch_elbo_terms(
     model: Representation,
     u: Float[Array, "batch width"],
     p: tuple[Latent, ...],
     data: Batch,
     noise: Float[Array, "batch latent"],
     kl_balance: float | None,
-) -> Explanation:
-    """`explain` of every window of a batch, by one z: twins share the batch, and cost what one does."""
+) -> ElboTerms:
+    """`elbo_terms` of every window of a batch, by one z: twins share the batch, and cost what one does."""
     bounds = [u.shape[0] * i // len(p) for i in range(len(p) + 1)]
     given = (u, data.a_h, data.future)
     pairs = []
@@ -202,11 +202,11 @@ def explain_batch(
         p_i, u_i, a_i, future_i = jax.tree.map(lambda x, i=i: x[bounds[i] : bounds[i + 1]], (p[i], *given))
         pairs.append((p_i, jax.vmap(latent.q)(u_i, a_i, future_i, p_i)))
     whole_p, whole_q = jax.tree.map(lambda *parts: jnp.concatenate(parts), *pairs)
-    each = jax.vmap(lambda p, q, f, n: explain(model, p, q, f, n, kl_balance))
+    each = jax.vmap(lambda p, q, f, n: elbo_terms(model, p, q, f, n, kl_balance))
     return each(whole_p, whole_q, data.future, noise)
 
 
-def negative_elbo(terms: Explanation, config: MuLVConfig) -> Float[Array, ""]:
+def negative_elbo(terms: ElboTerms, config: MuLVConfig) -> Float[Array, ""]:
     """−log p(o⁺, r | z) + β KL(q ‖ p): sums over steps and dimensions."""
     kl = jnp.maximum(jnp.sum(terms.kl), config.free_nats)
     return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.kl_weight * kl

@@ -116,7 +116,7 @@ def _gaussian(out: Float[Array, "out"]) -> DiagonalNormal:
     return DiagonalNormal(mean, jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)))
 
 
-class FrameTerms(NamedTuple):
+class FrameElboTerms(NamedTuple):
     """The terms of one frame's negative ELBO, and the frame's embedding."""
 
     error: Float[Array, ""]  # −log p(frame | e), up to a constant: pixels of unit variance
@@ -124,7 +124,7 @@ class FrameTerms(NamedTuple):
     embedding: Embedding
 
 
-def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
+def frame_elbo_terms(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameElboTerms:
     """How well e ~ q explains the frame that it is of."""
     picture = vae.picture(frame)
     q = vae.posterior(picture)
@@ -132,7 +132,7 @@ def explain_frame(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameTerms:
     pixels = picture.size / drawn.size  # of the frame in one that is drawn: the sum is over the frame's
     error = 0.5 * pixels * jnp.sum(jnp.square(shrink(picture, drawn.shape[0]) - drawn))
     unit = DiagonalNormal(jnp.zeros_like(q.mean), jnp.ones_like(q.std))
-    return FrameTerms(error, q.kl(unit), q.mean)
+    return FrameElboTerms(error, q.kl(unit), q.mean)
 
 
 def _look_behind(
@@ -161,8 +161,8 @@ def learn_frames(
     if config.centred:
         trained = trained._replace(params=_look_behind(config, trained.params, shown, number))
 
-    def loss(vae: ImageVAE) -> tuple[Array, FrameTerms]:
-        terms = jax.vmap(lambda f, n: explain_frame(vae, f, n))(shown, noise)
+    def loss(vae: ImageVAE) -> tuple[Array, FrameElboTerms]:
+        terms = jax.vmap(lambda f, n: frame_elbo_terms(vae, f, n))(shown, noise)
         return jnp.mean(terms.error) + config.kl_weight * jnp.mean(jnp.sum(terms.kl, axis=-1)), terms
 
     gradient, terms = eqx.filter_grad(loss, has_aux=True)(trained.params)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from mulv.tabular.learner.bonus import elliptical_bonus
-from mulv.tabular.learner.collect import Data, collect, no_data
+from mulv.tabular.learner.collect import WindowData, collect, no_data
 from mulv.tabular.learner.latent_model import fit
 from mulv.tabular.learner.planning import greedy, plan, policy_value
 from mulv.tabular.learner.tables import WindowTables
@@ -31,13 +31,13 @@ class Settings(eqx.Module):
 class Online(NamedTuple):
     """What Algorithm 1 carries from one round to the next: D, D' and π_k."""
 
-    data: Data
+    data: WindowData
     policy: Int[Array, "time window"]
     rounds: Int[Array, ""]
 
 
 def solve(
-    tables: WindowTables, settings: Settings, data: Data, sign: int, key: PRNGKeyArray
+    tables: WindowTables, settings: Settings, data: WindowData, sign: int, key: PRNGKeyArray
 ) -> Int[Array, "time window"]:
     """argmax_π V^π in the model learned from `data`, with the reward r + sign · b̂."""
     model = fit(data.counts, tables.possible, latents=settings.latents, steps=settings.em_steps)
@@ -66,7 +66,7 @@ def online_round(
 
 
 def learn_offline(
-    tables: WindowTables, settings: Settings, data: Data, key: PRNGKeyArray
+    tables: WindowTables, settings: Settings, data: WindowData, key: PRNGKeyArray
 ) -> Int[Array, "time window"]:
     """Algorithm 2: π̂* of a fixed dataset; `key` chooses among actions that are equally good."""
     return solve(tables, settings, data, -1, key)

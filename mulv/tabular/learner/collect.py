@@ -18,7 +18,7 @@ class Steps(NamedTuple):
     reward: Float[Array, "*batch time"]
 
 
-class Data(NamedTuple):
+class WindowData(NamedTuple):
     """The datasets, which matter only by how often each of their members occurs."""
 
     visits: Float[Array, "time window act"]  # of (x_h, a_h) in D_h: the covariance is of these
@@ -27,9 +27,9 @@ class Data(NamedTuple):
     ]  # of (x_h, a_h, o_{h+1}) in D_h and D'_h: the model fits these
 
 
-def no_data(tables: WindowTables) -> Data:
+def no_data(tables: WindowTables) -> WindowData:
     """Before the first episode."""
-    return Data(jnp.zeros_like(tables.reward), jnp.zeros(tables.next_window.shape, tables.reward.dtype))
+    return WindowData(jnp.zeros_like(tables.reward), jnp.zeros(tables.next_window.shape, tables.reward.dtype))
 
 
 def episodes(
@@ -67,12 +67,12 @@ def _pick(probability: Float[Array, "n"], draw: Float[Array, ""]) -> Int[Array, 
 
 def collect(
     tables: WindowTables,
-    data: Data,
+    data: WindowData,
     policy: Int[Array, "time window"],
     *,
     everywhere: Bool[Array, ""],
     key: PRNGKeyArray,
-) -> Data:
+) -> WindowData:
     """`data` with the H episodes that Algorithm 1 adds in one round.
 
     Episode h follows the policy (or acts uniformly `everywhere`) up to x_h; then a_h, …, a_{h+L} are uniform.
@@ -83,7 +83,7 @@ def collect(
     tail = (since >= 0) & (since <= tables.length)
     went = episodes(tables, policy, (since >= 0) | everywhere, key)
     place = (jnp.broadcast_to(steps, since.shape), went.window, went.action)
-    return Data(
+    return WindowData(
         data.visits.at[place].add((since == 0).astype(data.visits.dtype)),
         data.counts.at[(*place, went.outcome)].add(tail.astype(data.counts.dtype)),
     )
@@ -94,9 +94,9 @@ def record(
     policy: Int[Array, "time window"],
     uniform: Bool[Array, "batch time"],
     key: PRNGKeyArray,
-) -> Data:
+) -> WindowData:
     """An offline dataset: every transition of such `episodes` is in its D_h."""
     went = episodes(tables, policy, uniform, key)
     empty = no_data(tables)
     place = (jnp.broadcast_to(jnp.arange(tables.horizon), uniform.shape), went.window, went.action)
-    return Data(empty.visits.at[place].add(1.0), empty.counts.at[(*place, went.outcome)].add(1.0))
+    return WindowData(empty.visits.at[place].add(1.0), empty.counts.at[(*place, went.outcome)].add(1.0))

@@ -20,7 +20,7 @@ from mulv.tabular.precision import in_float64
 CHUNK = 25  # rounds in one compiled call: between two of them a person is told
 
 
-class Method(NamedTuple):
+class LearnerSettings(NamedTuple):
     """A learner: what it begins with, a round of H episodes, and what it is given."""
 
     begin: Callable[[WindowTables], Any]
@@ -48,16 +48,16 @@ class Curve:
         return np.where(reached.any(axis=1), (reached.argmax(axis=1) + 1.0) * self.horizon, np.inf)
 
 
-def methods(alpha: float) -> dict[str, Method]:
+def methods(alpha: float) -> dict[str, LearnerSettings]:
     """Algorithm 1, the same without its bonus, and ε-greedy Q-learning."""
     if not alpha > 0:
         raise MulvError(
             f"alpha is {alpha}; the bonus needs a positive one (no-bonus is run beside it anyway)"
         )
     return {
-        "bonus": Method(begin_online, online_round, Settings(alpha=alpha)),
-        "no-bonus": Method(begin_online, online_round, Settings(alpha=0.0)),
-        "q-learning": Method(begin_q_learning, q_learning_round, QLearning()),
+        "bonus": LearnerSettings(begin_online, online_round, Settings(alpha=alpha)),
+        "no-bonus": LearnerSettings(begin_online, online_round, Settings(alpha=0.0)),
+        "q-learning": LearnerSettings(begin_q_learning, q_learning_round, QLearning()),
     }
 
 
@@ -65,7 +65,7 @@ def methods(alpha: float) -> dict[str, Method]:
 def learn(
     tables: WindowTables,
     name: str,
-    method: Method,
+    method: LearnerSettings,
     *,
     rounds: int,
     seeds: int,

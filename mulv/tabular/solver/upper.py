@@ -10,7 +10,7 @@ import numpy as np
 from mulv.tabular.solver.rows import GrowingRows
 
 NEVER = 1e300  # 1 / b_i(s) where that is zero
-NOTHING = 1e-200  # added to b(s), so that a zero over a zero is no minimum either
+TINY = 1e-200  # added to b(s), so that a zero over a zero is no minimum either
 SPARE = 32  # points that are not worth tidying
 REDUNDANT = 1e-9  # of a value: how little a point may add
 
@@ -33,7 +33,7 @@ class Points(GrowingRows):
         linear = float(belief @ self._corners)
         if first == self.size:
             return linear
-        ratios = ((belief + NOTHING) * self.rows[first:]).min(axis=1)
+        ratios = ((belief + TINY) * self.rows[first:]).min(axis=1)
         return linear + min(float(np.min(ratios * self.beside[first:])), 0.0)
 
     def add(self, belief: np.ndarray, value: float) -> None:
@@ -59,7 +59,7 @@ class Points(GrowingRows):
         for i, drop in enumerate(self.beside):
             belief = np.where(self.rows[i] < NEVER, 1 / self.rows[i], 0)
             kept[i] = False
-            ratios = ((belief + NOTHING) * self.rows[kept]).min(axis=1)
+            ratios = ((belief + TINY) * self.rows[kept]).min(axis=1)
             others = np.min(ratios * self.beside[kept], initial=0.0)
             kept[i] = others > drop + REDUNDANT * abs(drop)
         self.keep(kept)

@@ -1,0 +1,46 @@
+"""A batch as the networks see it, and in parts."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from mulv.agents.base import normalise_window, reward_scale
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.core.normalise import ObsMoments, RunningMoments
+from mulv.core.types import Batch
+
+
+def normalise_batch(
+    config: MuLVConfig, obs_moments: ObsMoments, reward_moments: RunningMoments, batch: Batch
+) -> Batch:
+    """Whitened observations; what the decoder explains is of unit mean square."""
+    future = batch.future
+    if config.predict_changes:
+        before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
+        obs = obs_moments.change.scale(future.obs - before)
+    else:
+        obs = obs_moments.level.whiten(future.obs) if config.normalise_observations else future.obs
+    obs = jnp.where(future.mask[..., None], obs, 0.0)
+    return batch._replace(
+        x_h=normalise_window(config, obs_moments, batch.x_h),
+        x_hn=normalise_window(config, obs_moments, batch.x_hn),
+        reward=batch.reward / reward_scale(config, reward_moments),
+        future=future._replace(obs=obs, rewards=reward_moments.scale(future.rewards)),
+    )
+
+
+def denormalise_prediction(
+    config: MuLVConfig,
+    obs_moments: ObsMoments,
+    o_h: Float[Array, "batch obs"],
+    said: Float[Array, "batch obs"],
+) -> Float[Array, "batch obs"]:
+    """The observation o_{h+1} that the decoder means by what it says: `normalise_batch`, undone."""
+    if config.predict_changes:
+        return o_h + obs_moments.change.unscale(said)
+    return obs_moments.level.unwhiten(said) if config.normalise_observations else said
+
+
+def part(batch: Batch, number: int, size: int) -> Batch:
+    """The batch's rows from `number` times `size` on, as many as `size`."""
+    return jax.tree.map(lambda leaf: leaf[number * size : (number + 1) * size], batch)

@@ -1,0 +1,84 @@
+"""The entry point: finds the command, and makes one line of whatever goes wrong."""
+
+import errno
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from mulv.core.errors import EnvironmentFault, MulvError
+from mulv.core.names import lookup
+
+USAGE = """\
+usage: mulv COMMAND [OPTIONS]
+
+commands:
+  train   train an agent, or take up a run again (--resume RUN)
+  offline learn from a dataset alone, or collect one (--collect KIND)
+  eval    evaluate a run's newest checkpoint
+  compare draw the learning curves of runs in one picture
+  bench   run a suite of tasks, methods and seeds (--list shows them)
+  report  one HTML page of all results under a directory
+  envs    list the tasks
+  doctor  say what can draw frames on this machine, and how fast
+  theory  of a known POMDP: theory check FILE-or-NAME tries the paper's claims, theory solve plans,
+          theory regret lock learns it by Algorithm 1 with exact regret
+
+mulv COMMAND --help lists a command's options.
+"""
+
+# Imported when asked for: `mulv envs` need not wait for JAX.
+COMMANDS = {
+    "train": "train",
+    "offline": "offline",
+    "eval": "evaluate",
+    "compare": "compare",
+    "bench": "bench",
+    "report": "report",
+    "envs": "envs",
+    "doctor": "doctor",
+    "theory": "theory",
+}
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command; whatever goes wrong is one line on stderr and a non-zero exit."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE, end="")
+        sys.exit(0 if arguments else 2)
+    name, rest = arguments[0], arguments[1:]
+    try:
+        module = importlib.import_module(f"mulv.cli.{lookup('command', name, COMMANDS)}")
+        code = module.run(rest)
+    except MulvError as error:
+        if isinstance(error, EnvironmentFault) and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
+        code = _fail(str(error))
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        code = _fail(_reason(error))
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def _fail(message: str) -> int:
+    print(f"mulv: error: {message}", file=sys.stderr)
+    return 1
+
+
+def _reason(error: OSError) -> str:
+    """What is wrong with a disk or a path, and what to do; anything else is a fault of ours and is raised."""
+    where = error.filename or error
+    if error.errno in FULL_DISK:
+        return f"the disk is full ({where}); free some space and --resume the run"
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"{where} cannot be written to ({error.strerror}); choose another --out"
+    if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
+        return f"{where}: {error.strerror}; choose another path"
+    raise error

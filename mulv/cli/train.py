@@ -1,0 +1,102 @@
+"""`mulv train`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import tyro
+
+from mulv.agents import preset
+from mulv.bench.curves import hidden_values, latent_visits, learning_curve
+from mulv.cli.arguments import value_of
+from mulv.core.errors import MulvError
+from mulv.run.branch import branch
+from mulv.run.config import DEFAULT_ALGO, RunConfig
+from mulv.run.directory import RunDirectory, new_directory
+from mulv.run.interrupts import Interrupted
+from mulv.run.runtime import use_compilation_cache
+from mulv.run.train import complete, train
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """Train an agent, or take up a run again. --algo and --preset decide the agent's defaults."""
+
+    config: Annotated[RunConfig, tyro.conf.arg(name="")]
+    preset: str = "default"
+    """Named values of the agent's options: default, paper; mulv also has lvrep (full observation) and pixels
+    (frames on a CPU)."""
+    out: Path = Path("runs")
+    """Where run directories are made."""
+    resume: Path | None = None
+    """A run directory to take up again; its own options hold, only --total-steps may grow."""
+    branch: Path | None = None
+    """A run directory to start from: its newest checkpoint and experience, with other options given here."""
+    at: int | None = None
+    """With --branch, the step of the checkpoint to start from. Default: the newest."""
+    progress: bool = True
+    """Show a progress bar."""
+
+
+def parse_train(arguments: Sequence[str]) -> TrainOptions:
+    """Two passes: which algorithm and preset, or which run to resume; then every option with its default."""
+    resume, branch = value_of("--resume", arguments), value_of("--branch", arguments)
+    if resume is not None and branch is not None:
+        raise MulvError("--resume continues a run and --branch starts another from it; give one of them")
+    if (source := resume or branch) is not None:
+        default = RunDirectory(Path(source)).read_config()
+    else:
+        algo = value_of("--algo", arguments) or DEFAULT_ALGO
+        default = RunConfig(algo=algo, agent=preset(algo, value_of("--preset", arguments) or "default"))
+    options = tyro.cli(TrainOptions, args=list(arguments), default=TrainOptions(default), prog="mulv train")
+    if options.at is not None and options.branch is None:
+        raise MulvError("--at says where to --branch from; name that run")
+    return options
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Train, or resume, or branch; the exit code."""
+    options = parse_train(arguments)
+    config = complete(options.config)
+    path = options.resume or new_directory(options.out, config)
+    if options.branch is not None:
+        origin = branch(options.branch, config, path, options.at)
+        print(f"branch     of {origin.run} at step {origin.step:,}")
+    resume = options.resume is not None or options.branch is not None
+    return train_and_report(config, path, resume=resume, progress=options.progress)
+
+
+def train_and_report(config: RunConfig, path: Path, *, resume: bool, progress: bool) -> int:
+    """Train, draw the curves, and print what came out; the exit code."""
+    use_compilation_cache()
+    updates = f"{config.offline_updates:,} updates on {config.data}" if config.offline_updates else ""
+    steps = f"{config.total_steps:,} steps" if config.total_steps else ""
+    length = " and then ".join(filter(None, (updates, steps)))
+    print(f"task       {config.task}, {length} with {config.algo}, seed {config.seed}")
+    print(f"run        {path}", flush=True)
+    try:
+        outcome = train(config, path, resume=resume, progress=progress, say=lambda s: print(s, flush=True))
+    except Interrupted as interrupted:
+        print(f"stopped by {interrupted}; take it up again with: mulv train --resume {path}", file=sys.stderr)
+        return interrupted.exit_code
+    result = outcome.result
+    if result["eval_returns"]:
+        last = np.asarray(result["eval_returns"][-1])
+        spread = f"{last.mean():.1f} ± {last.std():.1f} over {last.size} episodes"
+        print(f"evaluation {spread}, {result['wall_s']:.0f} s")
+        print(f"curve      {learning_curve(result, path / 'learning_curve.png')}")
+    if (probe := path / "probe.npz").exists():
+        picture = hidden_values(
+            probe, f"{config.task}: what is hidden, and what z knows of it", path / "hidden.png"
+        )
+        print(f"hidden     {picture}")
+    if strips := sorted(path.glob("strips/*.png")):
+        print(f"frames     {strips[-1]}: seen, drawn, next, predicted")
+    if (visits := path / "visits.npz").exists():
+        picture = latent_visits(visits, f"{config.task}: where the experience lies", path / "visits.png")
+        print(f"visits     {picture}")
+    print(f"results    {path / 'result.json'}")
+    return 0

@@ -1,0 +1,1 @@
+"""Drawing frames: GL contexts, cameras, and what an environment of frames shows."""

@@ -1,0 +1,47 @@
+"""What this machine can draw, how fast, and what to install where it cannot."""
+
+import importlib.util
+import time
+from collections.abc import Iterator
+
+from mulv.envs.make import make_env
+from mulv.envs.rendering.gl import BACKENDS, PACKAGES, Quality, find_gl, try_backend
+
+SECONDS = 1.0  # that a frame rate is measured for
+QUALITIES: tuple[Quality, ...] = ("fast", "paper")
+
+
+def examine() -> Iterator[str]:
+    """Lines of the report, as they become known; the last error is raised where nothing can be drawn."""
+    for backend in BACKENDS:
+        trial = try_backend(backend)
+        if trial.gl is None:
+            yield f"{backend:11}does not work: {trial.problem}; apt-get install -y {PACKAGES[backend]}"
+        else:
+            where = "the CPU" if trial.gl.software else "a GPU"
+            yield f"{backend:11}works: {trial.gl.renderer}, on {where}"
+    yield f"{'frames':11}Pendulum-px {frames_per_second('Pendulum-px', None):.0f}/s, drawn without GL"
+    gl = find_gl()
+    tasks = ["cheetah-run-px"]
+    if importlib.util.find_spec("metaworld"):
+        tasks.append("metaworld/drawer-close-px")
+    else:
+        yield f"{'metaworld':11}is not installed: pip install 'mulv[metaworld]'"
+    for task in tasks:
+        rates = ", ".join(f"{quality} {frames_per_second(task, quality):.0f}/s" for quality in QUALITIES)
+        yield f"{'frames':11}{task} {rates}, with {gl.backend}"
+    yield f"{'default':11}--render-quality {gl.quality}"
+
+
+def frames_per_second(task: str, quality: Quality | None) -> float:
+    """Frames drawn of a resting simulator, by the clock."""
+    env = make_env(task, render_quality=quality)
+    try:
+        env.reset(seed=0)
+        drawn, start = 0, time.perf_counter()
+        while time.perf_counter() - start < SECONDS:
+            env.render()
+            drawn += 1
+        return drawn / (time.perf_counter() - start)
+    finally:
+        env.close()

@@ -1,1 +1,0 @@
-"""The POMDPs of the theory room as Gymnasium environments."""

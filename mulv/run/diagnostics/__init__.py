@@ -1,0 +1,1 @@
+"""What lets a person see a run work: probes, reconstructions, films."""

@@ -1,0 +1,1 @@
+"""Datasets: collected from runs, read into a replay, learned from."""

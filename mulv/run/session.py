@@ -1,0 +1,249 @@
+"""A run that is open: its directory is ours, its environments stand ready, its trainer knows where it was."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+
+from mulv.agents import algorithm
+from mulv.core.errors import MulvError
+from mulv.data import Replay, ReplayLayout
+from mulv.envs import VectorEnv
+from mulv.run import checkpoint, compiled, seeding
+from mulv.run.branch import read_origin
+from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.counters import Counters
+from mulv.run.directory import RunDirectory, commit, versions
+from mulv.run.logging import Logger
+from mulv.run.loop import Trainer
+from mulv.run.offline.dataset import RunData, data_rows, read_data, read_record
+from mulv.run.progress import Progress, Watcher
+from mulv.run.seeding import Stream
+
+Make = Callable[[], gym.Env]
+Say = Callable[[str], None]  # tells a person one line
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run."""
+
+    directory: Path
+    result: dict[str, Any]
+    state: compiled.Packed
+    counters: Counters
+
+
+def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
+    """Refuse to resume under another configuration; only more steps are allowed."""
+    lines = differences(saved, replace(now, total_steps=saved.total_steps))
+    if (now.total_steps or 0) < (saved.total_steps or 0):
+        lines += differences(saved, replace(saved, total_steps=now.total_steps))
+    if lines:
+        changes = "\n  ".join(lines)
+        raise MulvError(f"{path} was run with another configuration:\n  {changes}\nstart a new run for these")
+
+
+class RunSession:
+    """A run at its first step or at its newest checkpoint; `progress` is as for `train`."""
+
+    def __init__(
+        self,
+        config: RunConfig,
+        path: Path,
+        make: Make,
+        *,
+        resume: bool = False,
+        progress: bool | Watcher = True,
+        say: Say = lambda line: None,
+    ):
+        saved = resume and checkpoint.saved_steps(RunDirectory(path).checkpoints)
+        data = None if config.data is None or saved else read_data(config, make)
+        with ExitStack() as lock, ExitStack() as pieces:  # both are closed where something fails
+            self._directory = directory = lock.enter_context(RunDirectory(path))
+            if resume:
+                check_same(directory.read_config(), config, path)
+            elif directory.config_file.exists():
+                raise MulvError(
+                    f"{path} already holds a run; continue it with --resume {path}, or choose another --out"
+                )
+            envs = VectorEnv.of(
+                make,
+                config.num_envs,
+                lambda lane, episode: seeding.integer(config.seed, Stream.ENV, lane, episode),
+                workers=bool(config.env_workers),
+                timeout=config.env_timeout,
+            )
+            pieces.callback(envs.close)
+            if saved:
+                self.trainer, earlier_seconds = _resume(config, directory, envs, make, say)
+            else:
+                if resume and not self._directory.initial.exists():
+                    say("           there was no checkpoint yet: starting from the beginning")
+                self.trainer, earlier_seconds = _begin(config, directory, envs, make, data, say), 0.0
+            pieces.callback(self.trainer.logger.close)
+            pieces.callback(self.trainer.evaluator.close)
+            self.progress = progress if not isinstance(progress, bool) else _bar(self.trainer, progress)
+            pieces.callback(self.progress.close)
+            self._started = time.perf_counter() - earlier_seconds
+            self._lock, self._pieces = lock.pop_all(), pieces.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything, the directory last."""
+        with self._lock, self._pieces:
+            pass
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def save(self) -> None:
+        """Write a checkpoint of the run as it is."""
+        trainer = self.trainer
+        trainer.replay.flush()
+        # Where episodes begin, resuming writes their first rows again.
+        begins = bool(trainer.envs.first.all() and trainer.envs.episodes_begun.any())
+        meta = {
+            "counters": asdict(trainer.counters),
+            "replay_counts": trainer.replay.counts.tolist(),
+            "replay_sums": trainer.replay.checksums(rewritten=int(begins)),
+            "episodes_begun": trainer.envs.episodes_begun.tolist(),
+            "at_episode_end": bool(trainer.envs.first.all()),
+            "evaluate_now": trainer.evaluate_now,
+            "recent": list(trainer.recent),
+            "rngs": {stream.name: rng.bit_generator.state for stream, rng in trainer.rngs.items()},
+            "offsets": trainer.logger.offsets,
+            "wall_s": self._seconds,
+        }
+        clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
+        checkpoint.save(self._directory.checkpoints, clock, trainer.tree, meta, keep=keep)
+        trainer.batches.forget()
+
+    def finish(self, vmap_seeds: int = 1) -> Outcome:
+        """The run as one result line, once all else that it writes is written.
+
+        `vmap_seeds` is how many runs trained together; the line says it where there were several.
+        """
+        self._pieces.close()
+        evaluations, config = self.trainer.logger.evaluations, self.trainer.config
+        successes = [e["successes"] for e in evaluations]
+        result = {
+            "suite": "single",
+            "method": config.algo,
+            "task": config.task,
+            "seed": config.seed,
+            "env_steps": self.trainer.counters.env_steps,
+            "updates": self.trainer.counters.updates,
+            "eval_env_steps": [e["env_steps"] for e in evaluations],
+            "eval_returns": [e["returns"] for e in evaluations],
+            "eval_success": successes if successes and None not in successes else None,
+            "final_mean": float(np.mean(evaluations[-1]["returns"])) if evaluations else None,
+            "config": to_json(config),
+            "config_hash": config_hash(config),
+            "commit": commit(),
+            "versions": versions(),
+            "wall_s": round(self._seconds, 1),
+        }
+        if config.data is not None:
+            result["dataset"] = read_record(self._directory)
+        if config.offline_updates:
+            result["eval_updates"] = [e["updates"] for e in evaluations]
+        if (origin := read_origin(self._directory)) is not None:
+            result["branched_from"] = asdict(origin)
+        if vmap_seeds > 1:
+            result["vmap_seeds"] = vmap_seeds
+        aside = self._directory.path / "result.json.tmp"
+        aside.write_text(json.dumps(result))
+        os.replace(aside, self._directory.path / "result.json")
+        return Outcome(self._directory.path, result, self.trainer.state, self.trainer.counters)
+
+
+def _bar(trainer: Trainer, enabled: bool) -> Progress:
+    config = trainer.config
+    label = f"{config.algo} {config.task}"
+    total = config.offline_updates + (config.total_steps or 0)
+    return Progress(total, trainer.counters.clock, label, enabled)
+
+
+def replay_layout(config: RunConfig, envs: VectorEnv, data_rows: int = 0) -> ReplayLayout:
+    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset.
+
+    Each lane's share of the data comes on top: it is kept whole until steps of the run's own fill the rest.
+    """
+    worst = 2 * ((config.total_steps or 0) // config.repeat + config.num_envs)
+    # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
+    slack = 2 * 2 * -(-config.checkpoint_every // config.repeat) * (config.keep_checkpoints + 1)
+    room = (worst, 0) if worst <= config.replay_capacity else (config.replay_capacity, slack)
+    layout = ReplayLayout.of(envs.spec, lanes=envs.num_envs, capacity=room[0], slack=room[1])
+    return replace(layout, capacity=layout.capacity + data_rows)
+
+
+def _begin(
+    config: RunConfig, directory: RunDirectory, envs: VectorEnv, make: Make, data: RunData | None, say: Say
+) -> Trainer:
+    """A run at its first step, or at the first update on its data."""
+    agent = algorithm(config.algo).agent(config.agent, envs.spec)
+    layout = replay_layout(config, envs, data.survey.rows(envs.num_envs) if data else 0)
+    say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
+    replay = Replay.create(directory.replay, layout)
+    if data is not None:
+        say(f"data       {data.survey}")
+        if data.dataset.note:
+            say(f"           {data.dataset.note}")
+        data.put_into(replay, directory)
+    directory.write_config(config)
+    trainer = Trainer(config, agent, envs, replay, Logger(directory.path), make, Counters())
+    if directory.initial.exists():
+        like = compiled.unpack(agent, trainer.state)
+        trainer.state = compiled.pack(checkpoint.load(directory.initial, like)[0])
+        trainer.starts_trained = True
+    return trainer
+
+
+def _resume(
+    config: RunConfig, directory: RunDirectory, envs: VectorEnv, make: Make, say: Say
+) -> tuple[Trainer, float]:
+    """A run at its newest checkpoint, and the seconds it took until there."""
+    agent = algorithm(config.algo).agent(config.agent, envs.spec)
+    like = compiled.unpack(agent, compiled.init(agent, seeding.key(config.seed, Stream.INIT)))
+    checkpoint.remove_leftovers(directory.checkpoints)
+    state, meta, used = checkpoint.load_latest(directory.checkpoints, like)
+    counters = Counters(**meta["counters"])
+    replay = Replay.open(directory.replay, np.asarray(meta["replay_counts"]))
+    replay.verify(meta.get("replay_sums"))
+    replay = replay.enlarged(replay_layout(config, envs, data_rows(directory, envs.num_envs)))
+    logger = Logger(directory.path, meta["offsets"], counters.clock)
+    trainer = Trainer(config, agent, envs, replay, logger, make, counters)
+    trainer.state = compiled.pack(state)
+    trainer.starts_trained = directory.initial.exists()
+    trainer.recent.extend((ret, length) for ret, length in meta["recent"])
+    trainer.evaluate_now = meta["evaluate_now"]
+    for name, rng_state in meta["rngs"].items():
+        trainer.rngs[Stream[name]].bit_generator.state = rng_state
+    envs.episodes_begun[:] = meta["episodes_begun"]
+    say(f"resumed    {used}")
+    directory.write_config(config)
+    if not envs.episodes_begun.any():  # it has only learned from data so far
+        return trainer, meta["wall_s"]
+    if meta["at_episode_end"]:
+        # The episodes that begin here are already counted, and their first rows written: do both again.
+        envs.episodes_begun -= 1
+        replay.counts -= 1
+    else:
+        replay.mark_truncated()
+        say("           it lies within an episode: that one is cut off and another begun")
+    replay.append(envs.start())
+    return trainer, meta["wall_s"]

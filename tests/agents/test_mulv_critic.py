@@ -1,0 +1,236 @@
+"""The critic is linear and exact, least squares agree however they are solved, the maximum is the maximum."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from mulv.agents.mulv.agent import Model, MuLV
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.critic import LinearCritic, least_squares
+from mulv.agents.mulv.normalisation import normalise_batch
+from mulv.core.gaussian import DiagonalNormal
+from mulv.core.spec import EnvSpec
+from mulv.nets.trunk import TrunkConfig
+from tests.agents.support import assert_the_return_is_found, initial, leaves, random_batches, run, same
+
+SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
+SMALL = MuLVConfig(
+    window=2,
+    n_step=1,
+    batch_size=8,
+    latent_dim=4,
+    features=32,
+    trunk=TrunkConfig("mlp", 16, 2),
+    learning_rate=1e-2,
+)
+
+
+def latents() -> tuple[DiagonalNormal, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(
+        DiagonalNormal(jnp.float32(rng.normal(size=4)), jnp.float32(rng.uniform(0.3, 1.5, 4)))
+        for _ in range(2)
+    )
+
+
+def expected_value(critic: LinearCritic, samples: int = 200_000) -> np.ndarray:
+    """E_{z~p}[w(z)] by sampling, where w(z) is the value at a certain z."""
+    noise = jax.random.normal(jax.random.key(5), (samples, 2, 4))
+
+    def at(noise):
+        z = [p.sample(n) for p, n in zip(latents(), noise, strict=True)]
+        return critic.values(critic.phi(tuple(DiagonalNormal(z_i, jnp.zeros(4)) for z_i in z)))
+
+    return np.asarray(jnp.mean(jax.vmap(at)(noise), axis=0))
+
+
+def values_of_heads(critic: LinearCritic, phi: np.ndarray) -> np.ndarray:
+    """⟨φ, w⟩, written out: a head reads all of φ, or of twins' features its own."""
+    w, parts = np.asarray(critic.w), np.split(np.asarray(phi), len(critic.embeddings), axis=1)
+    return np.stack([parts[i % len(parts)] @ w[:, i] for i in range(2)], axis=1)
+
+
+@pytest.mark.parametrize("family", ["fourier", "relu", "erf"])
+def test_q_is_the_expectation_of_w_over_the_latent(family):
+    critic = LinearCritic(replace(SMALL, family=family), key=KEY)
+    np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(critic), atol=0.02)
+
+
+def test_the_deep_critic_is_not_an_expectation_over_the_latent():
+    critic = LinearCritic(replace(SMALL, critic="deep", noise_samples=400), key=KEY)
+    error = np.abs(critic.values(critic.phi(latents())) - expected_value(critic, 4_000))
+    assert error.max() > 0.03
+
+
+def test_sampling_the_latent_converges_to_the_closed_form():
+    exact = LinearCritic(SMALL, key=KEY)
+
+    def error(samples: int) -> float:
+        sampled = LinearCritic(
+            replace(SMALL, critic="monte_carlo", noise_samples=samples), key=jax.random.key(1)
+        )
+        psi = [embed.psi for embed in exact.embeddings]
+        sampled = eqx.tree_at(lambda c: [embed.psi for embed in c.embeddings], sampled, psi)
+        return float(jnp.sqrt(jnp.mean(jnp.square(sampled.phi(latents()) - exact.phi(latents())))))
+
+    assert error(100_000) < 0.01 * float(jnp.linalg.norm(exact.phi(latents()))) + 1e-3
+    assert error(100_000) < 0.2 * error(100)
+
+
+@pytest.mark.parametrize("twins", [True, False])
+@pytest.mark.parametrize("latent_kind", ["gaussian", "categorical"])
+def test_q_is_linear_in_phi(latent_kind, twins):
+    config = replace(SMALL, latent=latent_kind, twin_latents=twins)
+    state = initial(MuLV(config, SPEC), KEY)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
+    representation, critic = state.representation.params, state.critic.params
+    phi = jax.vmap(lambda x, a: critic.phi(representation.p(representation.encode(x), a)))(
+        batch.x_h, batch.a_h
+    )
+    q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
+    np.testing.assert_allclose(q, values_of_heads(critic, phi), rtol=1e-5, atol=1e-6)
+    doubled = Model(representation, critic.with_w(2 * critic.w)).q_at(batch.x_h)(batch.a_h)
+    np.testing.assert_allclose(doubled, 2 * q, rtol=1e-5, atol=1e-6)
+
+
+def test_a_finite_latent_is_enumerated():
+    config = replace(SMALL, latent="categorical", latent_dim=5)
+    state = initial(MuLV(config, SPEC), KEY)
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
+    representation = state.representation.params
+    p = jax.vmap(lambda x, a: representation.p(representation.encode(x), a))(batch.x_h, batch.a_h)
+    phi = jax.vmap(state.critic.params.phi)(p)
+    for part, p_i in zip(jnp.split(phi, 2, axis=1), p, strict=True):
+        np.testing.assert_allclose(jnp.sum(part, axis=-1), 1, rtol=1e-5)
+        np.testing.assert_allclose(part, jax.nn.softmax(p_i.logits), rtol=1e-5)
+
+
+def test_twins_differ_and_one_latent_has_heads_that_read_the_same():
+    batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(SMALL, SPEC), 1))
+    for twins in (True, False):
+        state = initial(MuLV(replace(SMALL, twin_latents=twins), SPEC), KEY)
+        representation, critic = state.representation.params, state.critic.params
+        critic = critic.with_w(jnp.repeat(critic.w[:, :1], 2, axis=1))
+        q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
+        assert bool(jnp.allclose(q[:, 0], q[:, 1])) is not twins
+
+
+def regression(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    phi = rng.normal(size=(200, 12)) @ np.diag(np.linspace(0.5, 1.5, 12))
+    targets = phi @ rng.normal(size=12) + 0.1 * rng.normal(size=200)
+    return jnp.float32(phi), jnp.float32(targets)
+
+
+def test_least_squares_is_the_textbooks():
+    phi, targets = regression()
+    wanted = np.linalg.lstsq(np.asarray(phi, np.float64), np.asarray(targets, np.float64))[0]
+    np.testing.assert_allclose(least_squares(phi, targets, 1e-9), wanted, atol=1e-3)
+    assert np.abs(least_squares(phi, targets, 1.0) - wanted).max() > 0.1
+
+
+def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The agent's own updates where the critic's representation stands still: φ, its values, the returns."""
+    config = replace(
+        SMALL,
+        solver=solver,
+        ridge=1e-6,
+        batch_size=128,
+        family="fourier",
+        features=8,
+        critic_trains_representation=False,
+        train_frequencies=False,
+        tau=1e-7,
+        lengthscale=0.3,  # features that differ, so that gradient steps get there
+    )
+    agent = MuLV(config, SPEC)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(discount=np.zeros_like(batch.discount))  # terminal: the target is the return
+    repeated = jax.tree.map(lambda leaf: np.repeat(leaf, updates, axis=0), batch)
+    state, _, finite = run(agent, initial(agent, KEY), repeated)
+    assert finite
+    representation, critic = model = Model(state.target_representation, state.critic.params)
+    one = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), batch)
+    data = normalise_batch(config, state.obs_moments, state.reward_moments, one)
+    phi = jax.vmap(lambda x, a: critic.phi(representation.p(representation.encode(x), a)))(data.x_h, data.a_h)
+    return np.asarray(phi), np.asarray(model.q_at(data.x_h)(data.a_h)), np.asarray(data.reward)
+
+
+def test_gradient_steps_find_the_least_squares_critic():
+    phi, values, returns = fitted("sgd", 4000)
+    for head, part in enumerate(np.split(phi, 2, axis=1)):
+        wanted = part @ np.asarray(least_squares(jnp.asarray(part), jnp.asarray(returns), 1e-6))
+        np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
+
+
+def test_the_ridge_solve_finds_each_heads_least_squares_critic_at_once():
+    phi, values, returns = fitted("ridge", 1)
+    for head, (part, half) in enumerate(
+        zip(np.split(phi, 2, axis=1), (slice(0, 64), slice(64, 128)), strict=True)
+    ):
+        wanted = part @ np.linalg.lstsq(part[half].astype(np.float64), returns[half].astype(np.float64))[0]
+        np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
+
+
+def trained_on(config: MuLVConfig, reward: float):
+    agent = MuLV(config, SPEC)
+    batch = random_batches(agent, 1)
+    batch = batch._replace(reward=np.full_like(batch.reward, reward))
+    return run(agent, initial(agent, KEY), batch)[0]
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains):
+    config = replace(SMALL, critic_trains_representation=trains)
+    one, other = (trained_on(config, reward).representation.params.latents for reward in (0.0, 50.0))
+    assert same(one, other) is not trains
+
+
+@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize("critic", ["closed_form", "monte_carlo"])
+def test_frequencies_stay_as_drawn_unless_trained(trained, critic):
+    config = replace(SMALL, train_frequencies=trained, critic=critic)
+    before = initial(MuLV(config, SPEC), KEY).critic.params.embeddings[0].psi
+    after = trained_on(config, 1.0).critic.params.embeddings[0].psi
+    assert same(before, after) is not trained
+
+
+def test_further_updates_move_the_representation_and_not_the_critic():
+    def after(updates: int):
+        agent = MuLV(replace(SMALL, representation_updates=updates, critic_trains_representation=False), SPEC)
+        assert agent.batch_spec.batch_size == 8 * updates
+        batch = random_batches(MuLV(replace(SMALL, batch_size=24), SPEC), 1)
+        # Without whitening's statistics both see the same first part.
+        agent = replace(agent, config=replace(agent.config, normalise_observations=False))
+        batch = batch._replace(future=batch.future._replace(rewards=np.ones_like(batch.future.rewards)))
+        part = jax.tree.map(lambda leaf: leaf[:, : 8 * updates], batch)
+        return run(agent, initial(agent, KEY), part)[0]
+
+    once, thrice = after(1), after(3)
+    assert not same(once.representation.params, thrice.representation.params)
+    assert same(once.critic.params, thrice.critic.params)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"critic": "monte_carlo"},
+        {"critic": "deep", "critic_trains_representation": False, "representation_updates": 2},
+        {"family": "relu"},
+        {"family": "erf", "future": 3},
+        {"latent": "categorical", "future": 2},
+        {"solver": "ridge"},
+        {"posterior": "learned", "kl_balance": 0.8, "free_nats": 1.0},
+    ],
+)
+def test_every_variant_finds_the_return_of_terminal_steps(changes):
+    assert_the_return_is_found(MuLV(replace(SMALL, **changes), SPEC), rounds=1, updates=400)
+
+
+def test_the_last_leaf_is_looked_at():
+    """`same` must not pass by comparing nothing."""
+    assert len(leaves(initial(MuLV(SMALL, SPEC), KEY).representation.params)) > 10
