@@ -22,6 +22,7 @@ from mulv.agents.drqv2 import PRESETS as DRQV2_PRESETS
 from mulv.agents.drqv2 import DrQV2
 from mulv.agents.mulv.config import PRESETS, MuLVConfig
 from mulv.agents.mulv.pixels import PixelMuLV
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.envs.rendering.doctor import frames_per_second
@@ -36,7 +37,7 @@ def paper_sized(config: MuLVConfig) -> MuLVConfig:
     """The same choices at the paper's sizes, with the VAE already pre-trained."""
     image = replace(config.image, embedding_dim=FEATURE, pretraining=0)
     trunk = replace(config.trunk, width=HIDDEN)
-    return replace(config, batch_size=BATCH, latent_dim=FEATURE, trunk=trunk, image=image)
+    return with_options(replace(config, batch_size=BATCH, trunk=trunk, image=image), {"latent.dim": FEATURE})
 
 
 def random_batches(agent: AbstractAgent, updates: int) -> Batch:

@@ -25,12 +25,12 @@ TRUNK = TrunkConfig("layernorm", 64, 1, "elu")
 # Small networks, as for the lock. Rewards are of any size, and an episode is worth what its first steps are.
 OPTIONS = {
     "trunk": TRUNK,
-    "latent_dim": 32,
-    "family": "fourier",
-    "features": 128,
+    "latent.dim": 32,
+    "critic.family": "fourier",
+    "critic.features": 128,
     "batch_size": 256,
     "learning_rate": 3e-4,
-    "future": 1,
+    "elbo.future": 1,
     "n_step": 1,
     "tau": 0.01,
     "replay_ratio": 0.5,  # such steps are cheap, and rewards so noisy that data helps more than updates

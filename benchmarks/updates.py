@@ -27,6 +27,7 @@ from mulv.agents.base import AbstractAgent
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import PRESETS
 from mulv.agents.sac import SAC, SACConfig
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.run import compiled
@@ -135,27 +136,28 @@ def measure(turns: int) -> dict[str, Any]:
 def figures(turns: int) -> dict[str, Any]:
     """Ratios of update times, the share of the machine's matmul rate, and the time to act."""
     default = PRESETS["default"]
-    sized = replace(default, latent_dim=256)
-    published = replace(
-        sized,
-        critic="deep",
-        noise_samples=20,
-        representation_updates=4,
-        critic_trains_representation=False,
-        posterior="learned",
-        twin_latents=False,
-        spread="diagonal",
-        future=1,
-        n_step=1,
+    sized = with_options(default, {"latent.dim": 256})
+    published = with_options(
+        replace(sized, n_step=1),
+        {
+            "critic": "deep",
+            "critic.samples": 20,
+            "elbo.updates": 4,
+            "critic.trains_representation": False,
+            "elbo.posterior": "learned",
+            "latent.twins": False,
+            "latent.covariance": "diagonal",
+            "elbo.future": 1,
+        },
     )
     sac = SACConfig(window=default.window, n_step=default.n_step, trunk=default.trunk)
     agents = {
         "mulv": Timed(MuLV(default, SPEC)),
         "mulv, latent 256": Timed(MuLV(sized, SPEC)),
-        "mulv, latent 256, l = 1": Timed(MuLV(replace(sized, future=1), SPEC)),
+        "mulv, latent 256, l = 1": Timed(MuLV(with_options(sized, {"elbo.future": 1}), SPEC)),
         "published": Timed(MuLV(published, SPEC)),
         "sac": Timed(SAC(sac, SPEC)),
-        "mulv, bonus": Timed(MuLV(replace(default, bonus_scale=1.0), SPEC)),
+        "mulv, bonus": Timed(MuLV(with_options(default, {"bonus.scale": 1.0}), SPEC)),
     }
     seconds: dict[str, list[float]] = {name: [] for name in agents}
     rates = []

@@ -20,7 +20,7 @@ from mulv.envs import Translation, adapt, env_spec, is_task
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.branch import branch
 from mulv.run.compiled import Carry
-from mulv.run.config import RunConfig
+from mulv.run.config import RunConfig, with_run_options
 from mulv.run.diagnostics.video import Film
 from mulv.run.directory import RunDirectory
 from mulv.run.evaluation import Evaluation, Evaluator
@@ -33,25 +33,23 @@ class Learner:
     """An agent with its environment: learn, predict, evaluate, save.
 
     `env` is a task's name, a Gymnasium id, or an environment, which must be of Box, Dict or Discrete
-    spaces. Further keywords are fields of the agent's configuration or of the run's.
+    spaces. Further keywords are fields of the agent's configuration or of the run's; a group of options is a
+    dictionary, `critic={"features": 512}`, or where there are several kinds also a name, `policy="ddpg"`.
     """
 
     algo: ClassVar[str]
 
     def __init__(self, env: str | gym.Env, *, preset: str = "default", seed: int = 0, **options: Any):
         agent = named_preset(self.algo, preset)
-        agent_options = {name: options.pop(name) for name in list(options) if hasattr(agent, name)}
-        fields = RunConfig.__dataclass_fields__
+        known = [*RunConfig.__dataclass_fields__, *type(agent).__dataclass_fields__]
         for name in options:
-            if name not in fields:
-                near = nearest(name, [*fields, *type(agent).__dataclass_fields__])
+            if name.partition(".")[0] not in known:
+                near = nearest(name, known)
                 raise MulvError(
                     f"{self.algo} has no option {name!r}" + (f"; did you mean {near!r}?" if near else "")
                 )
         task = env if isinstance(env, str) else _name_of(env)
-        config = RunConfig(
-            task=task, algo=self.algo, agent=replace(agent, **agent_options), seed=seed, **options
-        )
+        config = with_run_options(RunConfig(task=task, algo=self.algo, agent=agent, seed=seed), options)
         self._set_up(config, None if isinstance(env, str) else env)
         self.state: compiled.Packed = compiled.init(self.agent, seeding.key(seed, Stream.INIT))
 

@@ -1,48 +1,42 @@
 """Exploration by noise on an action, as DDPG has it: its deviation falls on a line, updates clip it."""
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import WindowConfig
-from mulv.core.errors import MulvError
+from mulv.core.limits import NOT_NEGATIVE, at_least
+from mulv.core.options import Group
 
 
 @dataclass(frozen=True)
-class NoisyConfig(WindowConfig):
-    """Hyperparameters of agents whose actions may be noisy."""
+class ActionNoise(Group):
+    """Noise on actions."""
 
-    noise_initial: float = 1.0
+    name: ClassVar[str] = "noise"
+    initial: Annotated[float, NOT_NEGATIVE] = 1.0
     """Deviation σ of the exploration noise at first."""
-    noise_final: float = 0.1
+    final: Annotated[float, NOT_NEGATIVE] = 0.1
     """σ at the end; it falls on a line."""
-    noise_steps: int = 10_000
+    steps: Annotated[int, at_least(1)] = 10_000
     """Decisions until then, counted in rows of the replay."""
-    noise_clip: float = 0.3
+    clip: Annotated[float, NOT_NEGATIVE] = 0.3
     """Bound of the noise within updates; there is none on exploration."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.noise_steps < 1:
-            raise MulvError(f"noise_steps is {self.noise_steps}; it must be at least 1")
-        for name in ("noise_initial", "noise_final", "noise_clip"):
-            if not getattr(self, name) >= 0:
-                raise MulvError(f"{name} is {getattr(self, name)}; it must not be negative")
 
-
-def noise_std(config: NoisyConfig, decisions: Float[Array, ""]) -> Float[Array, ""]:
+def noise_std(noise: ActionNoise, decisions: Float[Array, ""]) -> Float[Array, ""]:
     """σ after so many decisions."""
-    progress = jnp.clip(decisions / config.noise_steps, 0.0, 1.0)
-    return (1 - progress) * config.noise_initial + progress * config.noise_final
+    progress = jnp.clip(decisions / noise.steps, 0.0, 1.0)
+    return (1 - progress) * noise.initial + progress * noise.final
 
 
 def clipped_noise(
-    config: NoisyConfig, std: Float[Array, ""], shape: tuple[int, ...], key: PRNGKeyArray
+    noise: ActionNoise, std: Float[Array, ""], shape: tuple[int, ...], key: PRNGKeyArray
 ) -> Float[Array, "*any"]:
     """The noise that updates put on actions."""
-    return jnp.clip(std * jax.random.normal(key, shape), -config.noise_clip, config.noise_clip)
+    return jnp.clip(std * jax.random.normal(key, shape), -noise.clip, noise.clip)
 
 
 def perturb(mean: Float[Array, "*any"], noise: Float[Array, "*any"]) -> Float[Array, "*any"]:

@@ -8,15 +8,17 @@ update(state, batch, key) → state, metrics
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.encoder import ObservationEncoder
 from mulv.core.errors import MulvError
+from mulv.core.limits import POSITIVE, STEP, at_least, between
 from mulv.core.memory import empty_window, push
 from mulv.core.normalise import ObsMoments, RunningMoments
+from mulv.core.options import Group
 from mulv.core.spec import BatchSpec, EnvSpec, SequenceSpec
 from mulv.core.types import Metrics, PyTree, Window
 from mulv.nets.trunk import TrunkConfig
@@ -25,14 +27,14 @@ MOST_OCTAVES = 20  # parts of such noise last for half a million decisions
 
 
 @dataclass(frozen=True)
-class AgentConfig:
+class AgentConfig(Group):
     """Hyperparameters that every agent has."""
 
-    gamma: float = 0.99
+    gamma: Annotated[float, STEP] = 0.99
     """Discount per decision."""
-    batch_size: int = 256
+    batch_size: Annotated[int, at_least(1)] = 256
     """Examples in an update: windows, or sequences."""
-    learning_rate: float = 3e-4
+    learning_rate: Annotated[float, POSITIVE] = 3e-4
     """Adam's step size, for every network."""
     trunk: TrunkConfig = field(default_factory=TrunkConfig)
     """The body of actor and critic."""
@@ -40,27 +42,13 @@ class AgentConfig:
     """Whiten observations by running statistics."""
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
-    pink_noise_octaves: int = 1
-    """Of the noise that continuous actions explore by: 1 is white; with n, parts of it last for 2^(n-1)
-    decisions, which a body of some mass feels better."""
+    pink_noise_octaves: Annotated[int, between(1, MOST_OCTAVES)] = 1
+    """Time scales of the exploration noise: 1 is white; with n, parts of it last for 2^k < 2^n decisions."""
 
     def __post_init__(self) -> None:
-        self._at_least_one("batch_size", "pink_noise_octaves")
-        if self.pink_noise_octaves > MOST_OCTAVES:
-            raise MulvError(
-                f"pink_noise_octaves is {self.pink_noise_octaves}; it must be at most {MOST_OCTAVES}"
-            )
-        if not 0 < self.gamma <= 1:
-            raise MulvError(f"gamma is {self.gamma}; it must lie in (0, 1]")
-        if not self.learning_rate > 0:
-            raise MulvError(f"learning_rate is {self.learning_rate}; it must be positive")
+        super().__post_init__()
         if self.trunk.width < 1 or self.trunk.depth < 1:
             raise MulvError(f"trunk is {self.trunk.depth} x {self.trunk.width}; both must be at least 1")
-
-    def _at_least_one(self, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) < 1:
-                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least 1")
 
     @property
     def example_rows(self) -> int:
@@ -77,16 +65,19 @@ class AgentConfig:
 class WindowConfig(AgentConfig):
     """Hyperparameters of agents that learn from windows."""
 
-    window: int = 4
+    window: Annotated[int, at_least(1)] = 4
     """L: observations in the window x_h."""
-    n_step: int = 1
+    n_step: Annotated[int, at_least(1)] = 1
     """Rewards summed before the critic bootstraps."""
     encode_changes: bool = False
     """Show networks the newest observation and the changes that led to it, each at its own scale."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._at_least_one("window", "n_step")
+        if self.encode_changes and not self.normalise_observations:
+            raise MulvError(
+                "encode_changes needs the scales of normalise_observations; leave that on, or both off"
+            )
 
     @property
     def example_rows(self) -> int:

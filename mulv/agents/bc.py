@@ -4,7 +4,7 @@ See docs/algorithms/offline.md.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,9 +13,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractWindowAgent, WindowConfig, normalise_window
-from mulv.core.errors import MulvError
 from mulv.core.gaussian import TanhNormal
 from mulv.core.learner import Trained, descend, start_training
+from mulv.core.limits import at_least
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -27,7 +27,7 @@ from mulv.nets.trunk import flat_window_dim, flatten_window
 class BCConfig(WindowConfig):
     """Hyperparameters of behaviour cloning; rewards, and what only they need, play no part."""
 
-    window: int = 3
+    window: Annotated[int, at_least(1)] = 3
     """L: observations in the window x_h."""
     loss: Literal["likelihood", "mse"] = "mse"
     """Maximum likelihood of the tanh-Gaussian, or the squared error of its mode."""
@@ -51,10 +51,8 @@ class BC(AbstractWindowAgent):
     spec: EnvSpec
 
     def __post_init__(self) -> None:
-        if self.spec.discrete:
-            raise MulvError(
-                "BC needs continuous actions, and this task's are discrete; choose another --algo"
-            )
+        self.spec.require_vectors("BC")
+        self.spec.require_continuous("BC")
 
     @property
     def batch_spec(self) -> BatchSpec:

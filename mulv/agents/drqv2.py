@@ -5,7 +5,7 @@ the critic alone. See docs/algorithms/drqv2.md.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.action_noise import NoisyConfig, clipped_noise, noise_std, perturb
-from mulv.agents.base import AbstractWindowAgent, reward_scale
+from mulv.agents.action_noise import ActionNoise, clipped_noise, noise_std, perturb
+from mulv.agents.base import AbstractWindowAgent, WindowConfig, reward_scale
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.core.limits import NOT_NEGATIVE, POSITIVE, STEP, at_least, between
 from mulv.core.normalise import RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -30,48 +31,45 @@ Actions = Float[Array, "batch act"]
 
 
 @dataclass(frozen=True)
-class DrQV2Config(NoisyConfig):
+class DrQV2Config(WindowConfig):
     """Hyperparameters of DrQ-v2."""
 
-    window: int = 3
+    window: Annotated[int, at_least(1)] = 3
     """L: frames that are stacked."""
-    n_step: int = 3
+    n_step: Annotated[int, at_least(1)] = 3
     """Rewards summed before the critic bootstraps."""
-    batch_size: int = 64
+    batch_size: Annotated[int, at_least(1)] = 64
     """Windows in an update."""
-    learning_rate: float = 1e-4
+    learning_rate: Annotated[float, POSITIVE] = 1e-4
     """Adam's step size, for every network."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig("mlp", 256, 2))
     """Hidden layers of actor and critics, behind the bottleneck."""
     normalise_observations: bool = False
     """Stays off: frames are shown as x/255 − 0.5."""
-    tau: float = 0.01
+    tau: Annotated[float, STEP] = 0.01
     """Step of the target critics towards the critics, per update."""
-    feature_dim: int = 50
+    noise: ActionNoise = field(default_factory=ActionNoise)
+    """Exploration noise, and the noise within updates."""
+    feature_dim: Annotated[int, at_least(1)] = 50
     """Numbers that the bottleneck (linear, LayerNorm, tanh) leaves of an encoding."""
-    channels: int = 32
+    channels: Annotated[int, at_least(1)] = 32
     """Of each convolution."""
-    halvings: int = 3
+    halvings: Annotated[int, between(0, LAYERS)] = 3
     """How many of the four convolutions halve the size; published: the first alone."""
-    pad: int = 4
+    pad: Annotated[int, NOT_NEGATIVE] = 4
     """Pixels by which frames are shifted at most, in updates; 0 is not at all."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.tau <= 1:
-            raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
         if self.normalise_observations or self.encode_changes:
             raise MulvError("normalise_observations and encode_changes are for vectors; leave them off here")
-        for name, least in (("feature_dim", 1), ("channels", 1), ("pad", 0)):
-            if getattr(self, name) < least:
-                raise MulvError(f"{name} is {getattr(self, name)}; it must be at least {least}")
-        if not 0 <= self.halvings <= LAYERS:
-            raise MulvError(f"halvings is {self.halvings}; it must lie between 0 and {LAYERS}")
 
 
 PRESETS = {
     "default": DrQV2Config(),
-    "paper": DrQV2Config(batch_size=256, trunk=TrunkConfig("mlp", 1024, 2), halvings=1, noise_steps=500_000),
+    "paper": DrQV2Config(
+        batch_size=256, trunk=TrunkConfig("mlp", 1024, 2), halvings=1, noise=ActionNoise(steps=500_000)
+    ),
 }
 
 
@@ -135,7 +133,7 @@ class DrQV2(AbstractWindowAgent):
         self, state: DrQV2State, memory: Window, noise: Float[Array, "act"] | None
     ) -> Float[Array, "act"]:
         mean = state.actor.params(state.encoder.params.without_gradient(stack_frames(memory)))
-        return mean if noise is None else perturb(mean, noise_std(self.config, state.data_size) * noise)
+        return mean if noise is None else perturb(mean, noise_std(self.config.noise, state.data_size) * noise)
 
     def update(self, state: DrQV2State, batch: Batch, key: PRNGKeyArray) -> tuple[DrQV2State, Metrics]:
         """Critic and encoder to the n-step target, then the actor, then the target critic.
@@ -145,9 +143,9 @@ class DrQV2(AbstractWindowAgent):
         c, optimiser = self.config, self.optimiser
         shift_key, next_shift_key, target_key, actor_key = jax.random.split(key, 4)
         data_size = batch.data_size[0]
-        std = noise_std(c, data_size)
+        std = noise_std(c.noise, data_size)
         target_noise, actor_noise = (
-            clipped_noise(c, std, batch.a_h.shape, k) for k in (target_key, actor_key)
+            clipped_noise(c.noise, std, batch.a_h.shape, k) for k in (target_key, actor_key)
         )
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)

@@ -4,7 +4,7 @@ Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithm
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import equinox as eqx
 import jax
@@ -13,8 +13,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractWindowAgent, WindowConfig, normalise_window, reward_scale
-from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.core.limits import POSITIVE, STEP
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -27,19 +27,12 @@ from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 class SACConfig(WindowConfig):
     """Hyperparameters of SAC-MLP."""
 
-    tau: float = 0.02
+    tau: Annotated[float, STEP] = 0.02
     """Step of the target critic towards the critic, per update."""
-    initial_temperature: float = 0.1
-    """Entropy weight α at the start; it is tuned from there."""
+    initial_temperature: Annotated[float, POSITIVE] = 0.1
+    """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
-    """Entropy that α is tuned to, per action dimension."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.tau <= 1:
-            raise MulvError(f"tau is {self.tau}; it must lie in (0, 1]")
-        if not self.initial_temperature > 0:
-            raise MulvError(f"initial_temperature is {self.initial_temperature}; it must be positive")
+    """Entropy that the temperature is tuned to, per action dimension."""
 
 
 PRESETS = {
@@ -74,10 +67,7 @@ class SAC(AbstractWindowAgent):
 
     def __post_init__(self) -> None:
         self.spec.require_vectors("SAC-MLP")
-        if self.spec.discrete:
-            raise MulvError(
-                "SAC needs continuous actions, and this task's are discrete; choose another --algo"
-            )
+        self.spec.require_continuous("SAC-MLP")
 
     @property
     def batch_spec(self) -> BatchSpec:
@@ -110,7 +100,7 @@ class SAC(AbstractWindowAgent):
         return policy.at(noise)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
-        """Critics to the soft n-step target, then the actor, then α, then the target critics."""
+        """Critics to the soft n-step target, then the actor, the temperature and the target critics."""
         c, optimiser = self.config, self.optimiser
         target_key, actor_key = jax.random.split(key)
         noise_shape = batch.a_h.shape
@@ -148,7 +138,7 @@ class SAC(AbstractWindowAgent):
         )
         actor, actor_grad_norm = descend(optimiser, state.actor, gradient)
 
-        # d/d(log α) of −log α · (log π + target entropy): α rises while the policy is too certain.
+        # d/d(log T) of −log T · (log π + target entropy): T rises while the policy is too certain.
         target_entropy = c.target_entropy_per_action * self.spec.act_dim
         log_temperature, _ = descend(optimiser, state.log_temperature, -(log_prob + target_entropy))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mulv.bench.lines import Result, length_of, read_result
+from mulv.bench.runs import changed_options
 from mulv.core.errors import MulvError
-from mulv.run.config import differences
 
 
 def read_results(runs: Sequence[Path]) -> list[Result]:
@@ -20,16 +20,10 @@ def read_results(runs: Sequence[Path]) -> list[Result]:
         raise MulvError("these runs are of different tasks; compare those of one")
     if len({length_of(result)[1] for result in results}) > 1:
         raise MulvError("some of these runs learned from data and some from steps; compare those of one kind")
-    firsts: dict[str, Any] = {}
+    firsts: dict[str, dict[str, Any]] = {}
     for result in results:
         first = firsts.setdefault(result["method"], result["config"])
-        changes = [line.partition(": ") for line in differences(first, result["config"])]
-        told = [
-            f"{name.removeprefix('agent.')} {text.rpartition(', ')[2].removesuffix(' now')}"
-            for name, _, text in changes
-            if name != "seed"
-        ]
-        result["method"] = "/".join([result["method"], *told])
+        result["method"] = "/".join([result["method"], *changed_options(first, result["config"])])
     return results
 
 

@@ -67,9 +67,9 @@ def hidden_values(probe: Path, title: str, path: Path) -> Path:
     return path
 
 
-def latent_visits(visits: Path, title: str, path: Path) -> Path:
+def projection_picture(projection: Path, title: str, path: Path) -> Path:
     """Where the experience lies along the latents' two widest directions, early and late, and what paid."""
-    with np.load(visits) as saved:
+    with np.load(projection) as saved:
         points, share, age, reward = (saved[name] for name in ("points", "share", "age", "reward"))
     figure, axes = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
     x, y = points.T

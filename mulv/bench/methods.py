@@ -4,7 +4,7 @@ from mulv.bench.suite import Method, Options
 
 MULV = Method("mulv")
 # Features and discount that were the default when most of these were measured.
-FOURIER: Options = {"family": "fourier", "gamma": 0.99}
+FOURIER: Options = {"critic.family": "fourier", "gamma": 0.99}
 PINK: Options = {"pink_noise_octaves": 8}
 SCALED: Options = {"scale_rewards": True}
 GAMMA_99: Options = {"gamma": 0.99}
@@ -16,59 +16,64 @@ BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: fu
 PLAIN: Options = {"trunk.kind": "mlp", "initial_temperature": 1.0, "tau": 0.005}
 
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
-EXPLORING: Options = {"bonus_scale": 2.0, "discrete_policy": "greedy", "exploration_rate": 0.0}
+EXPLORING: Options = {
+    "bonus.scale": 2.0,
+    "discrete_policy": "greedy",
+    "discrete_policy.exploration_rate": 0.0,
+}
+NO_BONUS = Method("mulv", {"bonus": "none"})
 # Small networks for small tasks, and Σ as new as the data.
 SMALL_OPTIONS: Options = {
     "trunk.width": 64,
     "trunk.depth": 1,
-    "latent_dim": 32,
-    "features": 128,
+    "latent.dim": 32,
+    "critic.features": 128,
     "batch_size": 64,
     "learning_rate": 1e-3,
-    "bonus_form": "squared",
-    "bonus_rebuild": 8,
-    "bonus_rows": 64,
-    "bonus_directions": 256,
+    "bonus.form": "squared",
+    "bonus.rebuild": 8,
+    "bonus.rows": 64,
+    "bonus.directions": 256,
     "update_every": 10,
 }
 # Backups of one step: in longer ones the data's own wrong digits count. Targets that follow fast: what a new
 # digit promises soon reaches the first one.
-LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "future": 1, "tau": 0.1, "learning_starts": 200}
+LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "elbo.future": 1, "tau": 0.1, "learning_starts": 200}
 # An actor is of Q + b̂ in evaluations too, so b̂ has to go.
-FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus_half_life": 10_000.0}
+FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus.half_life": 10_000.0}
 # A pendulum hardly moves in 20 ms: an action held for four steps is a decision worth trying.
-SWINGING: Options = {**FADING, "action_repeat": 4, "bonus_half_life": 2500.0, "eval_every": 2000}
+SWINGING: Options = {**FADING, "action_repeat": 4, "bonus.half_life": 2500.0, "eval_every": 2000}
 # The penalty on an explorer's data, and on one policy's: there it has to outweigh what Q promises
 # beyond the data, and Σ has to be exact. Both were chosen on HalfCheetah-P, seed 100.
-WIDE: Options = {"bonus_use": "pessimism", "bonus_scale": 3.0}
+WIDE: Options = {"bonus.use": "pessimism", "bonus.scale": 3.0}
 NARROW: Options = {
-    "bonus_use": "pessimism",
-    "bonus_scale": 30.0,
-    "bonus_limit": 200.0,
-    "bonus_rows": 64,
-    "bonus_directions": 256,
+    "bonus.use": "pessimism",
+    "bonus.scale": 30.0,
+    "bonus.limit": 200.0,
+    "bonus.rows": 64,
+    "bonus.directions": 256,
 }
 
 ABLATIONS: dict[str, Options] = {
     "mulv": {},
-    "mulv/no-elbo": {"elbo_weight": 0.0},
-    "mulv/elbo-1": {"elbo_weight": 1.0},
-    "mulv/posterior-learned": {"posterior": "learned"},
-    "mulv/observations": {"predict_changes": False},
-    "mulv/diagonal": {"spread": "diagonal"},
-    "mulv/one-latent": {"twin_latents": False, "features": 512},
-    "mulv/no-critic-gradient": {"critic_trains_representation": False},
-    "mulv/omega-fixed": {"train_frequencies": False},
-    "mulv/family-relu": {"family": "relu"},
-    "mulv/family-erf": {"family": "erf"},
-    "mulv/l-1": {"future": 1},
-    "mulv/l-5": {"future": 5},
+    "mulv/no-elbo": {"elbo.weight": 0.0},
+    "mulv/elbo-1": {"elbo.weight": 1.0},
+    "mulv/posterior-learned": {"elbo.posterior": "learned"},
+    "mulv/observations": {"elbo.predict_changes": False},
+    "mulv/diagonal": {"latent.covariance": "diagonal"},
+    "mulv/one-latent": {"latent.twins": False, "critic.features": 512},
+    "mulv/no-critic-gradient": {"critic.trains_representation": False},
+    "mulv/omega-fixed": {"critic.train_frequencies": False},
+    "mulv/family-relu": {"critic.family": "relu"},
+    "mulv/family-erf": {"critic.family": "erf"},
+    "mulv/l-1": {"elbo.future": 1},
+    "mulv/l-5": {"elbo.future": 5},
     "mulv/window-1": {"window": 1},
     "mulv/window-5": {"window": 5},
-    "mulv/latent-32": {"latent_dim": 32},
-    "mulv/latent-128": {"latent_dim": 128},
-    "mulv/latent-512": {"latent_dim": 512},
-    "mulv/features-64": {"features": 64},
-    "mulv/features-1024": {"features": 1024},
+    "mulv/latent-32": {"latent.dim": 32},
+    "mulv/latent-128": {"latent.dim": 128},
+    "mulv/latent-512": {"latent.dim": 512},
+    "mulv/features-64": {"critic.features": 64},
+    "mulv/features-1024": {"critic.features": 1024},
     "mulv/1-step": {"n_step": 1},
 }

@@ -62,7 +62,7 @@ def to_runs(results: Iterable[dict[str, Any]]) -> list[Run]:
     for run in last.values():
         if (run.suite, run.method) in clashes:
             other = first.setdefault((run.suite, run.method, run.task), run)
-            run = replace(run, method="/".join([run.method, *_told_apart(other, run)]))
+            run = replace(run, method="/".join([run.method, *changed_options(other.config, run.config)]))
         named.append(run)
     return named
 
@@ -86,13 +86,10 @@ def _run(result: dict[str, Any]) -> Run:
     )
 
 
-def _told_apart(first: Run, run: Run) -> list[str]:
-    changes = [line.partition(": ") for line in differences(first.config, run.config)]
-    return [
-        f"{name.removeprefix('agent.')} {text.rpartition(', ')[2].removesuffix(' now')}"
-        for name, _, text in changes
-        if name != "seed"
-    ]
+def changed_options(first: dict[str, Any], config: dict[str, Any]) -> list[str]:
+    """What a configuration has other than the first, but for the seed: `window 8`."""
+    changes = [change for change in differences(first, config) if change.name != "seed"]
+    return [f"{change.name.removeprefix('agent.')} {change.new}" for change in changes]
 
 
 def by_suite(runs: Sequence[Run]) -> dict[str, list[Run]]:

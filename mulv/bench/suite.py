@@ -13,11 +13,10 @@ from typing import Any
 from mulv.agents import ALGORITHMS, algorithm, preset
 from mulv.core.errors import MulvError
 from mulv.core.names import lookup
+from mulv.core.options import Options
 from mulv.envs import resolve
-from mulv.run.config import RunConfig, config_hash, from_json, to_json
+from mulv.run.config import RunConfig, config_hash, from_json, to_json, with_run_options
 from mulv.run.train import complete
-
-Options = Mapping[str, Any]  # named as on the command line: "window", "trunk.activation", "eval_every"
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class Suite:
             seed=seed,
             **self._length(task),
         )
-        return complete(with_options(base, options))
+        return complete(with_run_options(base, options))
 
     def _length(self, task: str) -> dict[str, Any]:
         steps = self.steps_of.get(task, self.steps)
@@ -146,20 +145,6 @@ class Job:
     @staticmethod
     def from_json(saved: dict[str, Any]) -> "Job":
         return Job(saved["suite"], saved["method"], from_json(saved["config"]))
-
-
-def with_options(config: RunConfig, options: Options) -> RunConfig:
-    """A configuration with options changed by their command-line names; unknown ones get the nearest name."""
-    tree = to_json(config)
-    for name, value in options.items():
-        *path, last = name.split(".")
-        branch = tree if name in tree and name != "agent" else tree["agent"]
-        for part in path:
-            branch = branch.setdefault(part, {})
-            if not isinstance(branch, dict):
-                raise MulvError(f"no option is called {name!r}: {part} is a single value")
-        branch[last] = value
-    return from_json(tree)
 
 
 def read_suite(path: Path) -> Suite:

@@ -13,6 +13,7 @@ from mulv.bench.methods import (
     LOCK_OPTIONS,
     MULV,
     NARROW,
+    NO_BONUS,
     PINK,
     PLAIN,
     SAC,
@@ -56,7 +57,7 @@ def _seeds(number: int, first: int = 0) -> tuple[int, ...]:
 
 
 def _offline(name: str, question: str, penalty: Options, updates: int, kind: str) -> Suite:
-    sizes: Options = {**FOURIER, "features": 128}  # for datasets of a few thousand steps
+    sizes: Options = {**FOURIER, "critic.features": 128}  # for datasets of a few thousand steps
     return Suite(
         name,
         question,
@@ -139,7 +140,7 @@ _ALL = [
         "ablate-latent",
         "how large a latent: 128, 512, 2048",
         tasks=MASKED,
-        methods=_variants("mulv", {f"mulv/latent-{n}": {"latent_dim": n} for n in (128, 512, 2048)}),
+        methods=_variants("mulv", {f"mulv/latent-{n}": {"latent.dim": n} for n in (128, 512, 2048)}),
         steps=200_000,
         seeds=_seeds(4),
     ),
@@ -149,7 +150,7 @@ _ALL = [
         "exploration",
         "sparse rewards, with the ellipsoid's bonus and without",
         tasks=(*LOCKS, "MountainCarContinuous-P", *SPARSE),
-        methods={"mulv": Method("mulv", EXPLORING), "mulv/no-bonus": MULV},
+        methods={"mulv": Method("mulv", EXPLORING), "mulv/no-bonus": NO_BONUS},
         steps=30_000,
         steps_of={
             "Lock-10-10": 10_000,
@@ -188,7 +189,7 @@ _ALL = [
             "mulv": MULV,
             "mulv/gamma-0.99": Method("mulv", GAMMA_99),
             "mulv/fourier": Method("mulv", FOURIER),
-            "mulv/fourier-elbo-1": Method("mulv", {**FOURIER, "elbo_weight": 1.0}),
+            "mulv/fourier-elbo-1": Method("mulv", {**FOURIER, "elbo.weight": 1.0}),
             "sac": SAC,
             "sac/gamma-0.99": SAC_99,
         },

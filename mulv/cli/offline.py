@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
 
 from mulv.agents import AgentConfig, preset
-from mulv.cli.arguments import asks_for_help, value_of
+from mulv.cli.arguments import asks_for_help, choose_kinds, describe_kinds, value_of
 from mulv.cli.train import train_and_report
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.run.config import DEFAULT_ALGO, RunConfig
 from mulv.run.directory import new_directory
 from mulv.run.offline.collect import CollectConfig, collect
@@ -41,7 +42,7 @@ class OfflineOptions:
 def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
     """`mulv offline`'s options; a run on data has no warm-up of random steps."""
     algo = value_of("--algo", arguments) or DEFAULT_ALGO
-    agent = preset(algo, value_of("--preset", arguments) or "default")
+    agent, left = choose_kinds(preset(algo, value_of("--preset", arguments) or "default"), arguments)
     asks = asks_for_help(arguments)
     data = value_of("--data", arguments) or ("DATASET" if asks else None)
     if data is None:
@@ -50,7 +51,12 @@ def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
         algo=algo, agent=agent, data=data, offline_updates=50_000, total_steps=0, learning_starts=0
     )
     options = tyro.cli(
-        OfflineOptions, args=list(arguments), default=OfflineOptions(default), prog="mulv offline"
+        OfflineOptions,
+        args=left,
+        default=OfflineOptions(default),
+        prog="mulv offline",
+        description=f"{OfflineOptions.__doc__}\n\n{describe_kinds(agent)}.",
+        config=(tyro.conf.AvoidSubcommands,),
     )
     updates = options.config.offline_updates if options.steps is None else options.steps
     agent = with_penalty(options.config.agent, options.alpha)
@@ -63,10 +69,9 @@ def with_penalty(agent: AgentConfig, alpha: float) -> AgentConfig:
         return agent
     if not alpha > 0:
         raise MulvError(f"alpha is {alpha}; it must not be negative")
-    if not hasattr(agent, "bonus_scale"):
+    if not hasattr(agent, "bonus"):
         raise MulvError(f"{type(agent).__name__} has no penalty to weigh; use --alpha 0")
-    lower: dict[str, Any] = {"bonus_scale": alpha, "bonus_use": "pessimism"}
-    return replace(agent, **lower)
+    return with_options(agent, {"bonus.scale": alpha, "bonus.use": "pessimism"})
 
 
 def parse_collect(arguments: Sequence[str]) -> CollectConfig | None:

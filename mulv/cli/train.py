@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +10,8 @@ import numpy as np
 import tyro
 
 from mulv.agents import preset
-from mulv.bench.curves import hidden_values, latent_visits, learning_curve
-from mulv.cli.arguments import value_of
+from mulv.bench.curves import hidden_values, learning_curve, projection_picture
+from mulv.cli.arguments import choose_kinds, describe_kinds, value_of
 from mulv.core.errors import MulvError
 from mulv.run.branch import branch
 from mulv.run.config import DEFAULT_ALGO, RunConfig
@@ -27,16 +27,15 @@ class TrainOptions:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: str = "default"
-    """Named values of the agent's options: default, paper; mulv also has lvrep (full observation) and pixels
-    (frames on a CPU)."""
+    """Named values of the agent's options: default, paper; of mulv also lvrep, pixels."""
     out: Path = Path("runs")
     """Where run directories are made."""
     resume: Path | None = None
-    """A run directory to take up again; its own options hold, only --total-steps may grow."""
+    """A run to take up again; only --total-steps may grow."""
     branch: Path | None = None
-    """A run directory to start from: its newest checkpoint and experience, with other options given here."""
+    """A run to start from, with its experience and other options."""
     at: int | None = None
-    """With --branch, the step of the checkpoint to start from. Default: the newest."""
+    """The checkpoint of --branch. Default: the newest."""
     progress: bool = True
     """Show a progress bar."""
 
@@ -51,7 +50,15 @@ def parse_train(arguments: Sequence[str]) -> TrainOptions:
     else:
         algo = value_of("--algo", arguments) or DEFAULT_ALGO
         default = RunConfig(algo=algo, agent=preset(algo, value_of("--preset", arguments) or "default"))
-    options = tyro.cli(TrainOptions, args=list(arguments), default=TrainOptions(default), prog="mulv train")
+    agent, left = choose_kinds(default.agent, arguments)
+    options = tyro.cli(
+        TrainOptions,
+        args=left,
+        default=TrainOptions(replace(default, agent=agent)),
+        prog="mulv train",
+        description=f"{TrainOptions.__doc__}\n\n{describe_kinds(agent)}.",
+        config=(tyro.conf.AvoidSubcommands,),
+    )
     if options.at is not None and options.branch is None:
         raise MulvError("--at says where to --branch from; name that run")
     return options
@@ -93,10 +100,10 @@ def train_and_report(config: RunConfig, path: Path, *, resume: bool, progress: b
             probe, f"{config.task}: what is hidden, and what z knows of it", path / "hidden.png"
         )
         print(f"hidden     {picture}")
-    if strips := sorted(path.glob("strips/*.png")):
-        print(f"frames     {strips[-1]}: seen, drawn, next, predicted")
-    if (visits := path / "visits.npz").exists():
-        picture = latent_visits(visits, f"{config.task}: where the experience lies", path / "visits.png")
-        print(f"visits     {picture}")
+    if grids := sorted(path.glob("reconstructions/*.png")):
+        print(f"frames     {grids[-1]}: seen, drawn, next, predicted")
+    if (projection := path / "latent_projection.npz").exists():
+        title = f"{config.task}: where the experience lies"
+        print(f"latents    {projection_picture(projection, title, path / 'latent_projection.png')}")
     print(f"results    {path / 'result.json'}")
     return 0

@@ -39,6 +39,13 @@ class EnvSpec:
                 "choose a task that ends in -px (`mulv envs`)"
             )
 
+    def require_continuous(self, algorithm: str) -> None:
+        """Refuse discrete actions on behalf of an algorithm that has no maximum over them."""
+        if self.discrete:
+            raise MulvError(
+                f"{algorithm} needs continuous actions, and this task's are discrete; choose another --algo"
+            )
+
 
 @dataclass(frozen=True)
 class BatchSpec:

@@ -9,7 +9,6 @@ were written since.
 """
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from mulv.core.errors import MulvError
 from mulv.core.spec import BatchSpec, SequenceSpec, Step
 from mulv.core.types import Batch, Future, SequenceBatch, Window
 from mulv.data.columns import MappedColumn, open_columns, reserve
+from mulv.data.files import written_aside
 from mulv.data.layout import ReplayLayout
 from mulv.data.sequences import draw_starts
 from mulv.data.sums import RowSums
@@ -122,9 +122,8 @@ class Replay:
         for column in self._columns.values():
             column.flush()
         layout = {"layout": asdict(self.layout), "counts": self.counts.tolist()}
-        aside = self.directory / "layout.json.tmp"
-        aside.write_text(json.dumps(layout))
-        os.replace(aside, self.directory / "layout.json")
+        with written_aside(self.directory / "layout.json") as aside:
+            aside.write_text(json.dumps(layout))
 
     def checksums(self, rewritten: int = 0) -> dict[str, Any]:
         """Sums of the rows that are kept, as JSON has them: a checkpoint keeps them for `verify`.

@@ -22,7 +22,7 @@ FIXED = (
     "data",
     "offline_updates",
 )  # what the replay is of
-RECORDS = ("metrics.jsonl", "evaluations.jsonl", "evaluations.npz", "dataset.json", "visits.npz")
+RECORDS = ("metrics.jsonl", "evaluations.jsonl", "evaluations.npz", "dataset.json", "latent_projection.npz")
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ evaluations.npz    the same under Stable-Baselines3's keys
 tensorboard/       the same as TensorBoard events
 replay/            the experience, memory-mapped
 checkpoints/       the newest checkpoints
-strips/            frames as agents on frames see and predict them, a picture an evaluation
-visits.npz         where the experience lies in the latent space (--visits)
+reconstructions/   frames as agents on frames see and predict them, a picture an evaluation
+latent_projection.npz   where the experience lies in the latent space (--latent-projection)
 origin.json        which run it was branched from, and where
 initial/           the weights it began with, where they are another's
 result.json        the result line, once the run is finished
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from mulv.core.errors import BusyError, MulvError
+from mulv.data.files import written_aside
 from mulv.run.config import RunConfig, from_json, to_json
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -95,18 +96,21 @@ class RunDirectory:
     def write_config(self, config: RunConfig) -> None:
         """Save the configuration with what else reproduces the run."""
         record = {"config": to_json(config), "commit": commit(), "versions": versions()}
-        aside = self.config_file.with_suffix(".tmp")
-        aside.write_text(json.dumps(record, indent=2))
-        os.replace(aside, self.config_file)
+        with written_aside(self.config_file) as aside:
+            aside.write_text(json.dumps(record, indent=2))
 
     def read_config(self) -> RunConfig:
         """The configuration the run was started with."""
         try:
-            return from_json(json.loads(self.config_file.read_text())["config"])
+            record = json.loads(self.config_file.read_text())
+            return from_json(record["config"])
         except FileNotFoundError:
             raise MulvError(f"{self.path} is not a run directory: it has no config.json") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise MulvError(f"{self.config_file} cannot be read: {error}") from error
+        except NotADirectoryError:
+            raise MulvError(f"{self.path} is a file, not a run directory") from None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+            raise MulvError(f"{self.config_file} cannot be read: {reason}") from error
 
 
 def new_directory(root: Path, config: RunConfig) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mulv.data.files import written_aside
 from mulv.run.diagnostics.reconstructions import write_png
 from mulv.run.evaluation import Evaluation
 from mulv.run.events import EventFile
@@ -75,21 +76,21 @@ class Logger:
             columns["successes"] = [e["successes"] for e in self.evaluations]
         self._replace_npz("evaluations.npz", columns)
 
-    def visits(self, columns: Mapping[str, np.ndarray]) -> None:
+    def latent_projection(self, columns: Mapping[str, np.ndarray]) -> None:
         """Where the experience lies now, in place of where it lay before."""
-        self._replace_npz("visits.npz", columns)
+        self._replace_npz("latent_projection.npz", columns)
 
-    def strip(self, clock: int, picture: np.ndarray) -> None:
+    def reconstructions(self, clock: int, picture: np.ndarray) -> None:
         """What the agent sees and draws, as one picture an evaluation."""
-        (self._directory / "strips").mkdir(exist_ok=True)
-        write_png(self._directory / "strips" / f"{clock:010d}.png", picture)
+        folder = self._directory / "reconstructions"
+        folder.mkdir(exist_ok=True)
+        write_png(folder / f"{clock:010d}.png", picture)
 
     def _replace_npz(self, name: str, columns: Mapping[str, Any]) -> None:
         """Arrays as one file, whole or not at all."""
-        aside = self._directory / f"{name}.tmp"
-        with aside.open("wb") as file:
-            np.savez(file, **{name: np.asarray(column) for name, column in columns.items()})  # type: ignore[arg-type]
-        os.replace(aside, self._directory / name)
+        arrays = {name: np.asarray(column) for name, column in columns.items()}
+        with written_aside(self._directory / name) as aside, aside.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def clock_of(counters: Mapping[str, Any]) -> int:

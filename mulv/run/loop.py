@@ -208,12 +208,12 @@ class Trainer:
         )
         self.logger.evaluation(asdict(self.counters), evaluation)
         if (
-            self.config.visits
+            self.config.latent_projection
             and (where := latent_projection(self.agent, self.state, self.replay)) is not None
         ):
-            self.logger.visits(where)
+            self.logger.latent_projection(where)
         if (picture := reconstruction_grid(self.agent, self.state, self.replay)) is not None:
-            self.logger.strip(self.counters.clock, picture)
+            self.logger.reconstructions(self.counters.clock, picture)
         return evaluation
 
     def _all_metrics(self) -> Metrics:

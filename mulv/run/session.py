@@ -43,12 +43,12 @@ class Outcome:
 
 def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
     """Refuse to resume under another configuration; only more steps are allowed."""
-    lines = differences(saved, replace(now, total_steps=saved.total_steps))
+    changes = differences(saved, replace(now, total_steps=saved.total_steps))
     if (now.total_steps or 0) < (saved.total_steps or 0):
-        lines += differences(saved, replace(saved, total_steps=now.total_steps))
-    if lines:
-        changes = "\n  ".join(lines)
-        raise MulvError(f"{path} was run with another configuration:\n  {changes}\nstart a new run for these")
+        changes += differences(saved, replace(saved, total_steps=now.total_steps))
+    if changes:
+        lines = "\n  ".join(f"{c.name}: {c.old} in the run, {c.new} now" for c in changes)
+        raise MulvError(f"{path} was run with another configuration:\n  {lines}\nstart a new run for these")
 
 
 class RunSession:

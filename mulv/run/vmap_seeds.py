@@ -44,8 +44,9 @@ def train_vmapped(
     for member in members[1:]:
         changed = differences(replace(members[0].config, seed=0), replace(member.config, seed=0))
         if changed:
-            name = changed[0].partition(":")[0]
-            raise MulvError(f"runs train together that differ in their seed alone; these differ in {name}")
+            raise MulvError(
+                f"runs train together that differ in their seed alone; these differ in {changed[0].name}"
+            )
     config = members[0].config
     check_learnable(config, make or environment_of(config))
     interrupted: Interrupted | None = None

@@ -10,6 +10,7 @@ from jaxtyping import PRNGKeyArray
 from mulv.agents import ALGORITHMS
 from mulv.agents.base import AbstractAgent
 from mulv.core.learner import Trained
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, PyTree, Window
 from mulv.nets.trunk import TrunkConfig
@@ -18,7 +19,7 @@ from mulv.run import compiled
 KEY = jax.random.key(0)
 VECTORS, FRAMES = EnvSpec((3,), 2), EnvSpec((16, 16, 3), 2, obs_dtype="uint8")
 SMALL: dict[str, dict] = {
-    "mulv": {"latent_dim": 8, "features": 32, "tau": 0.25},
+    "mulv": {"latent.dim": 8, "critic.features": 32, "tau": 0.25},
     "sac": {"tau": 0.25},
     "drqv2": {"tau": 0.25, "channels": 8, "feature_dim": 8, "halvings": 1},
     "bc": {},
@@ -28,13 +29,8 @@ SEE_FRAMES = ("drqv2",)
 
 def tiny(name: str, **changes) -> AbstractAgent:
     algo = ALGORITHMS[name]
-    config = algo.config(
-        window=2,
-        batch_size=8,
-        learning_rate=1e-2,
-        trunk=TrunkConfig("mlp", 16, 2),
-        **SMALL[name] | changes,
-    )
+    config = algo.config(window=2, batch_size=8, learning_rate=1e-2, trunk=TrunkConfig("mlp", 16, 2))
+    config = with_options(config, SMALL[name] | changes)
     return algo.agent(config, FRAMES if name in SEE_FRAMES else VECTORS)
 
 

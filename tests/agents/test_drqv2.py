@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mulv.agents.action_noise import noise_std, perturb
+from mulv.agents.action_noise import ActionNoise, noise_std, perturb
 from mulv.agents.drqv2 import PRESETS, DrQV2, DrQV2Config, actor_loss
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.nets.stack import stack_frames
@@ -23,7 +24,7 @@ from mulv.run import compiled
 from tests.agents.support import FRAMES, initial, leaves, random_batches, run, same, tiny
 
 KEY, OTHER = (jax.random.key(seed, impl="rbg") for seed in (0, 1))  # compiles faster than the default
-STILL = {"pad": 0, "noise_initial": 0.0, "noise_final": 0.0}  # nothing is drawn
+STILL = {"pad": 0, "noise.initial": 0.0, "noise.final": 0.0}  # nothing is drawn
 pytestmark = pytest.mark.usefixtures("plain_convolutions")
 
 
@@ -88,13 +89,13 @@ def test_targets_are_rewards_and_the_lower_value_of_the_policys_action(still):
 
 @given(st.floats(0, 1e5), st.integers(1, 10**5), st.floats(0, 2), st.floats(0, 2))
 def test_noise_falls_on_a_line_and_stays(decisions, steps, first, last):
-    config = DrQV2Config(noise_initial=first, noise_final=last, noise_steps=steps)
+    noise = ActionNoise(first, last, steps)
     expected = np.interp(decisions, [0, steps], [first, last])
-    assert noise_std(config, jnp.float32(decisions)) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert noise_std(noise, jnp.float32(decisions)) == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def test_exploration_has_the_deviation_that_the_data_says_and_no_other_bound_than_the_box():
-    agent = tiny("drqv2", noise_initial=0.8, noise_final=0.2, noise_steps=1000)
+    agent = tiny("drqv2", noise=ActionNoise(0.8, 0.2, 1000))
     state, frames = initial(agent, KEY), np.zeros((4000, 16, 16, 3), np.uint8)
     carry, first = compiled.init_carry(agent, 4000), np.ones(4000, bool)
     for size, std in ((0.0, 0.8), (1000.0, 0.2)):
@@ -221,8 +222,8 @@ def test_what_an_older_frame_showed_is_learned_where_the_window_holds_it():
         ({"tau": 0.0}, "tau is 0.0"),
         ({"pad": -1}, "pad is -1"),
         ({"halvings": 5}, "halvings is 5"),
-        ({"noise_steps": 0}, "noise_steps is 0"),
-        ({"noise_clip": -0.1}, "noise_clip is -0.1"),
+        ({"noise.steps": 0}, "noise.steps is 0"),
+        ({"noise.clip": -0.1}, "noise.clip is -0.1"),
         ({"feature_dim": 0}, "feature_dim is 0"),
         ({"normalise_observations": True}, "are for vectors"),
         ({"encode_changes": True}, "are for vectors"),
@@ -230,7 +231,7 @@ def test_what_an_older_frame_showed_is_learned_where_the_window_holds_it():
 )
 def test_a_setting_out_of_range_is_one_line(changes, said):
     with pytest.raises(MulvError, match=said):
-        DrQV2Config(**changes)
+        with_options(DrQV2Config(), changes)
 
 
 def test_vectors_are_refused_with_what_to_do():

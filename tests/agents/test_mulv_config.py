@@ -4,7 +4,6 @@ from mulv.agents.mulv.config import PRESETS
 
 TABLE = {  # the paper's table of hyperparameters; its random steps and intervals are options of a run
     "batch_size": 256,
-    "latent_dim": 100,
     "learning_rate": 1e-4,
     "gamma": 0.99,
     "tau": 0.01,
@@ -17,6 +16,7 @@ def test_the_papers_preset_has_its_tables_numbers() -> None:
     paper = PRESETS["paper"]
     assert {name: getattr(paper, name) for name in TABLE} == TABLE
     assert {name: getattr(paper.image, name) for name in IMAGE_TABLE} == IMAGE_TABLE
+    assert paper.latent.dim == 100
     assert (paper.trunk.width, paper.trunk.depth) == (1024, 2)
 
 

@@ -13,19 +13,15 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import LinearCritic, least_squares
 from mulv.agents.mulv.normalisation import normalise_batch
 from mulv.core.gaussian import DiagonalNormal
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.support import assert_the_return_is_found, initial, leaves, random_batches, run, same
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
-SMALL = MuLVConfig(
-    window=2,
-    n_step=1,
-    batch_size=8,
-    latent_dim=4,
-    features=32,
-    trunk=TrunkConfig("mlp", 16, 2),
-    learning_rate=1e-2,
+SMALL = with_options(
+    MuLVConfig(window=2, n_step=1, batch_size=8, trunk=TrunkConfig("mlp", 16, 2), learning_rate=1e-2),
+    {"latent.dim": 4, "critic.features": 32},
 )
 
 
@@ -56,12 +52,12 @@ def values_of_heads(critic: LinearCritic, phi: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("family", ["fourier", "relu", "erf"])
 def test_q_is_the_expectation_of_w_over_the_latent(family):
-    critic = LinearCritic(replace(SMALL, family=family), key=KEY)
+    critic = LinearCritic(with_options(SMALL, {"critic.family": family}), key=KEY)
     np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(critic), atol=0.02)
 
 
 def test_the_deep_critic_is_not_an_expectation_over_the_latent():
-    critic = LinearCritic(replace(SMALL, critic="deep", noise_samples=400), key=KEY)
+    critic = LinearCritic(with_options(SMALL, {"critic": "deep", "critic.samples": 400}), key=KEY)
     error = np.abs(critic.values(critic.phi(latents())) - expected_value(critic, 4_000))
     assert error.max() > 0.03
 
@@ -71,7 +67,7 @@ def test_sampling_the_latent_converges_to_the_closed_form():
 
     def error(samples: int) -> float:
         sampled = LinearCritic(
-            replace(SMALL, critic="monte_carlo", noise_samples=samples), key=jax.random.key(1)
+            with_options(SMALL, {"critic": "monte_carlo", "critic.samples": samples}), key=jax.random.key(1)
         )
         psi = [embed.psi for embed in exact.embeddings]
         sampled = eqx.tree_at(lambda c: [embed.psi for embed in c.embeddings], sampled, psi)
@@ -84,7 +80,7 @@ def test_sampling_the_latent_converges_to_the_closed_form():
 @pytest.mark.parametrize("twins", [True, False])
 @pytest.mark.parametrize("latent_kind", ["gaussian", "categorical"])
 def test_q_is_linear_in_phi(latent_kind, twins):
-    config = replace(SMALL, latent=latent_kind, twin_latents=twins)
+    config = with_options(SMALL, {"latent": latent_kind, "latent.twins": twins})
     state = initial(MuLV(config, SPEC), KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
     representation, critic = state.representation.params, state.critic.params
@@ -98,7 +94,7 @@ def test_q_is_linear_in_phi(latent_kind, twins):
 
 
 def test_a_finite_latent_is_enumerated():
-    config = replace(SMALL, latent="categorical", latent_dim=5)
+    config = with_options(SMALL, {"latent": "categorical", "latent.dim": 5})
     state = initial(MuLV(config, SPEC), KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(config, SPEC), 1))
     representation = state.representation.params
@@ -112,7 +108,7 @@ def test_a_finite_latent_is_enumerated():
 def test_twins_differ_and_one_latent_has_heads_that_read_the_same():
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(MuLV(SMALL, SPEC), 1))
     for twins in (True, False):
-        state = initial(MuLV(replace(SMALL, twin_latents=twins), SPEC), KEY)
+        state = initial(MuLV(with_options(SMALL, {"latent.twins": twins}), SPEC), KEY)
         representation, critic = state.representation.params, state.critic.params
         critic = critic.with_w(jnp.repeat(critic.w[:, :1], 2, axis=1))
         q = Model(representation, critic).q_at(batch.x_h)(batch.a_h)
@@ -133,19 +129,18 @@ def test_least_squares_is_the_textbooks():
     assert np.abs(least_squares(phi, targets, 1.0) - wanted).max() > 0.1
 
 
-def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def fitted(ridge: float | None, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The agent's own updates where the critic's representation stands still: φ, its values, the returns."""
-    config = replace(
-        SMALL,
-        solver=solver,
-        ridge=1e-6,
-        batch_size=128,
-        family="fourier",
-        features=8,
-        critic_trains_representation=False,
-        train_frequencies=False,
-        tau=1e-7,
-        lengthscale=0.3,  # features that differ, so that gradient steps get there
+    config = with_options(
+        replace(SMALL, batch_size=128, tau=1e-7),
+        {
+            "critic.ridge": ridge,
+            "critic.family": "fourier",
+            "critic.features": 8,
+            "critic.trains_representation": False,
+            "critic.train_frequencies": False,
+            "critic.lengthscale": 0.3,
+        },
     )
     agent = MuLV(config, SPEC)
     batch = random_batches(agent, 1)
@@ -161,14 +156,14 @@ def fitted(solver: str, updates: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def test_gradient_steps_find_the_least_squares_critic():
-    phi, values, returns = fitted("sgd", 4000)
+    phi, values, returns = fitted(None, 4000)
     for head, part in enumerate(np.split(phi, 2, axis=1)):
         wanted = part @ np.asarray(least_squares(jnp.asarray(part), jnp.asarray(returns), 1e-6))
         np.testing.assert_allclose(values[:, head], wanted, atol=0.05 * returns.std())
 
 
 def test_the_ridge_solve_finds_each_heads_least_squares_critic_at_once():
-    phi, values, returns = fitted("ridge", 1)
+    phi, values, returns = fitted(1e-6, 1)
     for head, (part, half) in enumerate(
         zip(np.split(phi, 2, axis=1), (slice(0, 64), slice(64, 128)), strict=True)
     ):
@@ -185,7 +180,7 @@ def trained_on(config: MuLVConfig, reward: float):
 
 @pytest.mark.parametrize("trains", [True, False])
 def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains):
-    config = replace(SMALL, critic_trains_representation=trains)
+    config = with_options(SMALL, {"critic.trains_representation": trains})
     one, other = (trained_on(config, reward).representation.params.latents for reward in (0.0, 50.0))
     assert same(one, other) is not trains
 
@@ -193,7 +188,7 @@ def test_the_critics_gradient_reaches_the_representation_only_when_asked(trains)
 @pytest.mark.parametrize("trained", [True, False])
 @pytest.mark.parametrize("critic", ["closed_form", "monte_carlo"])
 def test_frequencies_stay_as_drawn_unless_trained(trained, critic):
-    config = replace(SMALL, train_frequencies=trained, critic=critic)
+    config = with_options(SMALL, {"critic.train_frequencies": trained, "critic": critic})
     before = initial(MuLV(config, SPEC), KEY).critic.params.embeddings[0].psi
     after = trained_on(config, 1.0).critic.params.embeddings[0].psi
     assert same(before, after) is not trained
@@ -201,7 +196,9 @@ def test_frequencies_stay_as_drawn_unless_trained(trained, critic):
 
 def test_further_updates_move_the_representation_and_not_the_critic():
     def after(updates: int):
-        agent = MuLV(replace(SMALL, representation_updates=updates, critic_trains_representation=False), SPEC)
+        agent = MuLV(
+            with_options(SMALL, {"elbo.updates": updates, "critic.trains_representation": False}), SPEC
+        )
         assert agent.batch_spec.batch_size == 8 * updates
         batch = random_batches(MuLV(replace(SMALL, batch_size=24), SPEC), 1)
         # Without whitening's statistics both see the same first part.
@@ -219,12 +216,12 @@ def test_further_updates_move_the_representation_and_not_the_critic():
     "changes",
     [
         {"critic": "monte_carlo"},
-        {"critic": "deep", "critic_trains_representation": False, "representation_updates": 2},
-        {"family": "relu"},
-        {"family": "erf", "future": 3},
-        {"latent": "categorical", "future": 2},
-        {"solver": "ridge"},
-        {"posterior": "learned", "kl_balance": 0.8, "free_nats": 1.0},
+        {"critic": "deep", "critic.trains_representation": False, "elbo.updates": 2},
+        {"critic.family": "relu"},
+        {"critic.family": "erf", "elbo.future": 3},
+        {"latent": "categorical", "elbo.future": 2},
+        {"critic.ridge": 1e-3},
+        {"elbo.posterior": "learned", "elbo.kl_balance": 0.8, "elbo.free_nats": 1.0},
     ],
 )
 def test_every_variant_finds_the_return_of_terminal_steps(changes):

@@ -1,7 +1,5 @@
 """µLV-Rep's planner with noise: what it chooses, what it is improved towards, and how the noise falls."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,21 +12,22 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.ddpg import NoisyPolicy
 from mulv.agents.mulv.policy import ContinuousPolicy
 from mulv.core.learner import start_training
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.support import initial, random_batches
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
-SMALL = MuLVConfig(
-    window=2,
-    batch_size=8,
-    latent_dim=4,
-    features=32,
-    trunk=TrunkConfig("mlp", 16, 2),
-    planner="ddpg",
-    noise_initial=0.8,
-    noise_final=0.2,
-    noise_steps=1000,
+SMALL = with_options(
+    MuLVConfig(window=2, batch_size=8, trunk=TrunkConfig("mlp", 16, 2)),
+    {
+        "latent.dim": 4,
+        "critic.features": 32,
+        "policy": "ddpg",
+        "policy.noise.initial": 0.8,
+        "policy.noise.final": 0.2,
+        "policy.noise.steps": 1000,
+    },
 )
 POLICY = NoisyPolicy(SMALL, SPEC)
 CODES = jax.random.normal(jax.random.key(1), (64, 16))
@@ -51,11 +50,11 @@ def test_without_noise_the_value_is_the_lower_q_of_the_mean():
 def test_noise_within_updates_is_clipped_and_on_exploration_is_not():
     actor = eqx.tree_at(lambda a: a.head.weight, POLICY.init(KEY), replace_fn=jnp.zeros_like)  # mean 0
     near = POLICY._near(actor, CODES, 10.0, KEY)
-    np.testing.assert_allclose(jnp.abs(near).max(), SMALL.noise_clip, rtol=1e-6)
+    np.testing.assert_allclose(jnp.abs(near).max(), SMALL.policy.noise.clip, rtol=1e-6)
     noise = jax.random.normal(KEY, (500, 2))
     explored = jax.vmap(lambda n: POLICY.act(actor, q, CODES[0], 0.2, n))(noise)
     assert float(jnp.std(explored)) == pytest.approx(0.2, rel=0.1)
-    assert float(jnp.abs(explored).max()) > SMALL.noise_clip
+    assert float(jnp.abs(explored).max()) > SMALL.policy.noise.clip
     np.testing.assert_array_equal(POLICY.act(actor, q, CODES[0], 0.2, None), jnp.zeros(2))
 
 
@@ -85,4 +84,4 @@ def test_after_an_update_the_noise_is_as_small_as_the_data_is_large(rows, std):
 
 def test_the_planner_is_what_was_asked_for():
     assert isinstance(MuLV(SMALL, SPEC).policy, NoisyPolicy)
-    assert isinstance(MuLV(replace(SMALL, planner="sac"), SPEC).policy, ContinuousPolicy)
+    assert isinstance(MuLV(with_options(SMALL, {"policy": "sac"}), SPEC).policy, ContinuousPolicy)

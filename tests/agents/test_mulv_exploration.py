@@ -16,22 +16,19 @@ from mulv.agents.mulv.normalisation import normalise_batch
 from mulv.core.elliptical import Ellipsoid
 from mulv.core.errors import MulvError
 from mulv.core.memory import push
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.support import initial, random_batches, run, same
 
 SPEC, KEY, REBUILD, ROWS = EnvSpec((3,), 2), jax.random.key(0), 3, 4
-OFF = MuLVConfig(
-    window=2,
-    n_step=2,
-    batch_size=8,
-    latent_dim=4,
-    features=8,  # of each twin
-    future=1,
-    trunk=TrunkConfig("mlp", 16, 1),
-    learning_rate=1e-2,
+OFF = with_options(
+    MuLVConfig(window=2, n_step=2, batch_size=8, trunk=TrunkConfig("mlp", 16, 1), learning_rate=1e-2),
+    {"latent.dim": 4, "critic.features": 8, "elbo.future": 1},
 )
-ON = replace(OFF, bonus_scale=1.0, bonus_rebuild=REBUILD, bonus_rows=ROWS, bonus_regularisation=1.0)
+ON = with_options(
+    OFF, {"bonus.scale": 1.0, "bonus.rebuild": REBUILD, "bonus.rows": ROWS, "bonus.regularisation": 1.0}
+)
 AGENT = MuLV(ON, SPEC)
 
 
@@ -70,7 +67,7 @@ def test_sigma_is_rebuilt_from_them_when_due_and_only_then(states):
     for before_due in whiteners[1:REBUILD]:
         np.testing.assert_array_equal(before_due, whiteners[0])
     due = states[REBUILD][0].optimism
-    expected = Ellipsoid(16, 1.0).rebuilt(due.rows, jnp.float32(1000), ON.bonus_memory)
+    expected = Ellipsoid(16, 1.0).rebuilt(due.rows, jnp.float32(1000), ON.bonus.memory)
     np.testing.assert_allclose(due.ellipsoid.whitener, expected.whitener, rtol=1e-3, atol=1e-5)
     np.testing.assert_array_equal(
         due.measure, due.ellipsoid.whitener
@@ -97,7 +94,11 @@ def test_what_is_added_to_q_is_the_bonus_or_less_the_penalty(use, sign, form):
     rows, phi = rng.normal(size=(40, 16)), rng.normal(size=(8, 16)).astype(np.float32)
     norm = np.sqrt(np.sum(phi * np.linalg.solve(rows.T @ rows + np.eye(16), phi.T).T, axis=1))
     b = np.minimum(1.5 * (norm if form == "norm" else norm**2), 2.0)
-    bonus = Bonus(replace(ON, bonus_use=use, bonus_form=form, bonus_scale=1.5, gamma=0.5, n_step=3))
+    bonus = Bonus(
+        with_options(
+            replace(ON, gamma=0.5, n_step=3), {"bonus.use": use, "bonus.form": form, "bonus.scale": 1.5}
+        )
+    )
     added = bonus.added(optimism_over(rows))(jnp.asarray(phi))
     np.testing.assert_allclose(added, sign * (1 + 0.5 + 0.25) * b, rtol=1e-4)
 
@@ -105,7 +106,7 @@ def test_what_is_added_to_q_is_the_bonus_or_less_the_penalty(use, sign, form):
 def test_large_rewards_have_a_larger_limit():
     optimism, phi = optimism_over(np.eye(16)), 100 * jnp.eye(16)  # norms far above any of these limits
     for limit in (0.5, 2.0, 30.0):
-        np.testing.assert_allclose(Bonus(replace(ON, bonus_limit=limit)).of(optimism, phi), limit)
+        np.testing.assert_allclose(Bonus(with_options(ON, {"bonus.limit": limit})).of(optimism, phi), limit)
 
 
 def test_without_a_state_nothing_is_added():
@@ -115,7 +116,7 @@ def test_without_a_state_nothing_is_added():
 def test_a_half_life_halves_the_bonus_as_data_comes_in():
     optimism, phi = optimism_over(np.eye(16)), jnp.eye(16)
     constant, halving = (
-        Bonus(replace(ON, bonus_half_life=h)).of(optimism, phi) for h in (None, 8.0)
+        Bonus(with_options(ON, {"bonus.half_life": h})).of(optimism, phi) for h in (None, 8.0)
     )  # 16 rows are two half-lives
     np.testing.assert_allclose(halving, constant / 4, rtol=1e-5)
 
@@ -149,7 +150,9 @@ def test_rewards_alone_have_a_value_of_their_own(states):
 
 
 DISCRETE = replace(SPEC, discrete=True)
-GREEDY = replace(ON, discrete_policy="greedy", exploration_rate=0.0, bonus_regularisation=1e-3)
+GREEDY = with_options(
+    ON, {"discrete_policy": "greedy", "discrete_policy.exploration_rate": 0.0, "bonus.regularisation": 1e-3}
+)
 
 
 def tried(agent, action: int, x):
@@ -167,7 +170,7 @@ def tried(agent, action: int, x):
 @pytest.mark.parametrize("action", [0, 1])
 @pytest.mark.parametrize(("use", "chooses_tried"), [("optimism", False), ("pessimism", True)])
 def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
-    agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
+    agent = MuLV(with_options(GREEDY, {"bonus.use": use}), DISCRETE)
     memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
     x = normalise_window(GREEDY, initial(agent, KEY).obs_moments, memory)
     state = tried(agent, action, jax.tree.map(lambda leaf: leaf[None], x))
@@ -177,7 +180,7 @@ def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
 
 @pytest.mark.parametrize(("use", "minds"), [("optimism", False), ("pessimism", True)])
 def test_who_does_not_explore_minds_a_penalty_and_no_bonus(use, minds):
-    agent = MuLV(replace(GREEDY, bonus_use=use), DISCRETE)
+    agent = MuLV(with_options(GREEDY, {"bonus.use": use}), DISCRETE)
     memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
     x = normalise_window(GREEDY, initial(agent, KEY).obs_moments, memory)
     act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, None)))
@@ -212,14 +215,14 @@ def test_values_of_a_backup_are_maxima_with_the_bonus():
 
 
 @pytest.mark.parametrize("spec", [SPEC, DISCRETE])
-def test_without_a_bonus_its_options_leave_the_program_as_it_is(spec):
-    def program(**changes) -> str:
-        agent = MuLV(replace(OFF, **changes), spec)
+def test_without_a_bonus_nothing_of_it_is_in_the_program(spec):
+    def program(options) -> str:
+        agent = MuLV(with_options(OFF, options), spec)
         batch = jax.tree.map(lambda leaf: leaf[0], random_batches(agent, 1))
         return str(jax.make_jaxpr(agent.update)(jax.eval_shape(agent.init, KEY), batch, KEY))
 
-    assert program() == program(bonus_use="pessimism", bonus_form="squared", bonus_regularisation=1.0)
-    assert program() != program(bonus_scale=1e-3)
+    assert program({}) == program({"bonus.scale": 1e-3, "bonus": "none"})
+    assert program({}) != program({"bonus.scale": 1e-3})
 
 
 def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
@@ -243,14 +246,14 @@ def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"bonus_scale": -1.0}, "bonus_scale is -1.0"),
-        ({"bonus_rows": 9}, "bonus_rows is 9; it must be at most batch_size, 8"),
-        ({"bonus_memory": 1.5}, "bonus_memory is 1.5"),
-        ({"bonus_half_life": 0.0}, "bonus_half_life is 0.0"),
-        ({"bonus_regularisation": 0.0}, "bonus_regularisation is 0.0"),
+        ({"bonus.scale": -1.0}, "bonus.scale is -1.0"),
+        ({"bonus.rows": 9}, "bonus.rows is 9; it must be at most batch_size, 8"),
+        ({"bonus.memory": 1.5}, "bonus.memory is 1.5"),
+        ({"bonus.half_life": 0.0}, "bonus.half_life is 0.0"),
+        ({"bonus.regularisation": 0.0}, "bonus.regularisation is 0.0"),
         ({"critic": "deep"}, "--critic closed_form"),
     ],
 )
 def test_a_bonus_that_cannot_be_is_named(changes, line):
     with pytest.raises(MulvError, match=line):
-        replace(ON, **changes)
+        with_options(ON, changes)

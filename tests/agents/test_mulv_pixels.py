@@ -17,6 +17,7 @@ from mulv.agents.mulv.pixels import PixelMuLV
 from mulv.agents.mulv.vae import ImageConfig, ImageVAE, frame_elbo_terms, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import start_training
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec, Step
 from mulv.data import Replay, ReplayLayout
 from mulv.envs.rendering.pendulum import draw_rod
@@ -26,16 +27,16 @@ from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
 
 SPEC = EnvSpec((64, 64, 3), 1, obs_dtype="uint8")
-TINY = MuLVConfig(
-    window=2,
-    n_step=2,
-    future=1,
-    batch_size=4,
-    learning_rate=1e-2,
-    trunk=TrunkConfig("mlp", 8, 1),
-    latent_dim=4,
-    features=8,
-    image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=1, every=2),
+TINY = with_options(
+    MuLVConfig(
+        window=2,
+        n_step=2,
+        batch_size=4,
+        learning_rate=1e-2,
+        trunk=TrunkConfig("mlp", 8, 1),
+        image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=1, every=2),
+    ),
+    {"elbo.future": 1, "latent.dim": 4, "critic.features": 8},
 )
 AGENT = PixelMuLV(TINY, SPEC)
 UPDATE = jax.jit(AGENT.update)
@@ -175,12 +176,14 @@ def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(sta
     moments = state.mulv.obs_moments.update(*many)  # as wide as not to cut anything off
     said = {}
     for changes in (True, False):
-        config = replace(TINY, predict_changes=changes)
+        config = with_options(TINY, {"elbo.predict_changes": changes})
         said[changes] = normalise_batch(config, moments, state.mulv.reward_moments, batch).future.obs[:, 0]
         np.testing.assert_allclose(
             denormalise_prediction(config, moments, o_h, said[changes]), o_h1, atol=1e-5
         )
-    mistaken = denormalise_prediction(replace(TINY, predict_changes=True), moments, o_h, said[False])
+    mistaken = denormalise_prediction(
+        with_options(TINY, {"elbo.predict_changes": True}), moments, o_h, said[False]
+    )
     assert np.abs(mistaken - o_h1).max() > 1e-2
 
 

@@ -1,7 +1,5 @@
 """How actions are chosen by Q: what the actor reads, and that a maximum over few actions is the maximum."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import gymnasium as gym
 import jax
@@ -15,13 +13,17 @@ from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.policy import DiscretePolicy, maximise
 from mulv.api import evaluate_policy
 from mulv.core.memory import push
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch
 from mulv.nets.trunk import TrunkConfig
 from tests.agents.support import initial, random_batches, run, same
 
 SPEC, KEY = EnvSpec((3,), 2), jax.random.key(0)
-SMALL = MuLVConfig(window=2, batch_size=8, latent_dim=4, features=32, trunk=TrunkConfig("mlp", 16, 2))
+SMALL = with_options(
+    MuLVConfig(window=2, batch_size=8, trunk=TrunkConfig("mlp", 16, 2)),
+    {"latent.dim": 4, "critic.features": 32},
+)
 
 
 def test_the_actor_reads_the_moving_average_of_the_encoder():
@@ -72,7 +74,9 @@ def test_a_hard_maximum_takes_the_best_and_a_soft_one_tends_to_it():
 
 
 def test_a_discrete_policy_compares_every_action_by_its_lower_value():
-    policy = DiscretePolicy(replace(SMALL, discrete_policy="greedy"), EnvSpec((3,), 3, discrete=True))
+    policy = DiscretePolicy(
+        with_options(SMALL, {"discrete_policy": "greedy"}), EnvSpec((3,), 3, discrete=True)
+    )
     values = jnp.array([[1.0, 5.0], [2.0, 3.0], [9.0, 0.0]])  # action, head: the lower ones are 1, 2, 0
 
     def q(a):
@@ -86,7 +90,10 @@ def test_a_discrete_policy_compares_every_action_by_its_lower_value():
 
 @pytest.mark.parametrize("kind", ["soft", "greedy"])
 def test_normal_noise_picks_discrete_actions_as_often_as_the_policy_says(kind):
-    config = replace(SMALL, discrete_policy=kind, exploration_rate=0.3)
+    config = with_options(
+        SMALL,
+        {"discrete_policy": kind} | ({"discrete_policy.exploration_rate": 0.3} if kind == "greedy" else {}),
+    )
     policy, values = DiscretePolicy(config, EnvSpec((3,), 3, discrete=True)), jnp.array([1.0, 1.4, 0.2])
     temperature, noise = jnp.float32(0.5), jax.random.normal(KEY, (20_000, 3))
     pick = jax.jit(
@@ -125,7 +132,7 @@ class Choice(gym.Env):
         pytest.param(2, {"discrete_policy": "greedy"}, marks=pytest.mark.slow),
         pytest.param(
             2,
-            {"latent": "categorical", "posterior": "learned", "elbo_weight": 1.0},
+            {"latent": {"kind": "categorical"}, "elbo": {"posterior": "learned", "weight": 1.0}},
             marks=pytest.mark.slow,
         ),
         (1, {}),
@@ -139,8 +146,8 @@ def test_discrete_actions_are_learned_with_memory_and_not_without(window, option
         gamma=0.5,
         batch_size=64,
         learning_rate=3e-3,
-        latent_dim=16,
-        features=64,
+        latent={"dim": 16},
+        critic={"features": 64},
         trunk=TrunkConfig("mlp", 32, 2),
         learning_starts=200,
         **options,

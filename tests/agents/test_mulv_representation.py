@@ -21,6 +21,7 @@ from mulv.agents.mulv.representation import (
 )
 from mulv.core.categorical import Categorical
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import TrunkConfig
@@ -28,14 +29,15 @@ from mulv.run import compiled
 from tests.agents.support import initial, random_batches
 
 SPEC = EnvSpec((3,), 2)
-SMALL = MuLVConfig(
-    window=2,
-    latent_dim=4,
-    features=16,
-    future=3,
-    trunk=TrunkConfig("mlp", 16, 2),
-    posterior="learned",
-    kl_weight=1.0,
+SMALL = with_options(
+    MuLVConfig(window=2, trunk=TrunkConfig("mlp", 16, 2)),
+    {
+        "latent.dim": 4,
+        "critic.features": 16,
+        "elbo.future": 3,
+        "elbo.posterior": "learned",
+        "elbo.kl_weight": 1.0,
+    },
 )
 KEY = jax.random.key(0)
 
@@ -63,14 +65,14 @@ def loss(model, config, x_h, a_h, future, noise):
 def explained(model, config, x_h, a_h, future, noise):
     p = p_of(model, x_h, a_h)
     q = model.latents[0].q(model.encode(x_h), a_h, future, p)
-    return elbo_terms(model, p, q, future, noise, config.kl_balance)
+    return elbo_terms(model, p, q, future, noise, config.elbo.kl_balance)
 
 
 @pytest.mark.parametrize("latent", ["gaussian", "categorical"])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_l_steps_are_explained_one_after_the_other(latent, steps):
     """Against the sum written out: z, then its transitions under a_{h+1}, a_{h+2}, … and not a_h."""
-    config = replace(SMALL, future=steps, latent=latent)
+    config = with_options(SMALL, {"elbo.future": steps, "latent": latent})
     model = Representation(SPEC, config, key=KEY)
     x_h, a_h, future = example(steps)
     noise = latent_noise(config, 1, KEY)[0]
@@ -87,7 +89,7 @@ def test_l_steps_are_explained_one_after_the_other(latent, steps):
 
 @pytest.mark.parametrize("posterior", ["prior", "learned"])
 def test_twins_explain_a_part_of_the_batch_each(posterior):
-    config = replace(SMALL, posterior=posterior)
+    config = with_options(SMALL, {"elbo.posterior": posterior})
     model = Representation(SPEC, config, key=KEY)
     examples = [example(3, seed) for seed in range(6)]
     x_h, a_h, future = jax.tree.map(lambda *leaves: jnp.stack(leaves), *examples)
@@ -106,7 +108,7 @@ def test_twins_explain_a_part_of_the_batch_each(posterior):
 
 
 def test_one_step_needs_no_transition():
-    assert Representation(SPEC, replace(SMALL, future=1), key=KEY).transition is None
+    assert Representation(SPEC, with_options(SMALL, {"elbo.future": 1}), key=KEY).transition is None
 
 
 def test_steps_after_the_episode_are_not_explained():
@@ -138,7 +140,7 @@ def expected_elbo(model, config, x_h, a_h, future):
 
 
 def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
-    config = replace(SMALL, normalise_latent=False)
+    config = with_options(SMALL, {"latent.normalise": False})
     model = Representation(SPEC, config, key=KEY)
     x_h, a_h, future = example(3)
     log_evidence, best = evidence(model, x_h, a_h, future)
@@ -151,12 +153,12 @@ def test_the_elbo_is_a_lower_bound_on_the_likelihood_and_a_lighter_kl_is_not():
     )
     for posterior in (model, there):
         assert expected_elbo(posterior, config, x_h, a_h, future) < log_evidence
-    lighter = replace(config, kl_weight=0.01)
+    lighter = with_options(config, {"elbo.kl_weight": 0.01})
     assert expected_elbo(there, lighter, x_h, a_h, future) > log_evidence
 
 
 def test_p_as_its_own_posterior_bounds_the_likelihood_and_tightly_where_z_is_certain():
-    config = replace(SMALL, posterior="prior")
+    config = with_options(SMALL, {"elbo.posterior": "prior"})
     model = Representation(SPEC, config, key=KEY)
     assert model.latents[0].posterior is None
     x_h, a_h, future = example(3)
@@ -177,7 +179,7 @@ def gradients(config, seed=0):
 
     def of(model):
         terms = explained(model, config, x_h, a_h, future, jnp.ones(4))
-        return jnp.maximum(jnp.sum(terms.kl), config.free_nats)
+        return jnp.maximum(jnp.sum(terms.kl), config.elbo.free_nats)
 
     value, gradient = jax.value_and_grad(of, allow_int=True)(model)
     size = {
@@ -191,34 +193,36 @@ def gradients(config, seed=0):
 
 def test_kl_balancing_shares_the_gradient_and_leaves_the_value():
     plain_value, plain = gradients(SMALL)
-    value, to_prior = gradients(replace(SMALL, kl_balance=1.0))
+    value, to_prior = gradients(with_options(SMALL, {"elbo.kl_balance": 1.0}))
     assert value == pytest.approx(plain_value)
     assert to_prior["posterior"] == 0
     assert to_prior["prior"] == pytest.approx(plain["prior"], rel=1e-5)
-    _, to_posterior = gradients(replace(SMALL, kl_balance=0.0))
+    _, to_posterior = gradients(with_options(SMALL, {"elbo.kl_balance": 0.0}))
     assert to_posterior["prior"] == 0
     assert to_posterior["posterior"] == pytest.approx(plain["posterior"], rel=1e-5)
 
 
 def test_free_nats_stop_the_pressure_below_them_only():
     value, _ = gradients(SMALL)
-    _, freed = gradients(replace(SMALL, free_nats=value + 1))
-    assert freed == {"prior": 0, "posterior": 0}
-    _, pressed = gradients(replace(SMALL, free_nats=value - 0.01))
+    _, freed = gradients(with_options(SMALL, {"elbo.free_nats": value + 1}))
+    assert freed == {"prior": 0, "elbo.posterior": 0}
+    _, pressed = gradients(with_options(SMALL, {"elbo.free_nats": value - 0.01}))
     assert pressed["prior"] > 0
 
 
 def test_a_normalised_latent_has_unit_variance_and_an_unnormalised_one_has_not():
     x_h, a_h, _ = example(3)
     for normalised in (True, False):
-        config = replace(SMALL, normalise_latent=normalised, latent_dim=16)
+        config = with_options(SMALL, {"latent.normalise": normalised, "latent.dim": 16})
         mean = p_of(Representation(SPEC, config, key=KEY), x_h, a_h).mean
         assert (abs(float(jnp.std(mean)) - 1) < 1e-3) is normalised
 
 
 @pytest.mark.parametrize(("spread", "numbers"), [("isotropic", 1), ("diagonal", 16)])
 def test_a_latent_has_as_many_spreads_as_asked_and_they_depend_on_the_window(spread, numbers):
-    representation = Representation(SPEC, replace(SMALL, spread=spread, latent_dim=16), key=KEY)
+    representation = Representation(
+        SPEC, with_options(SMALL, {"latent.covariance": spread, "latent.dim": 16}), key=KEY
+    )
     p, elsewhere = (p_of(representation, *example(3, seed=seed)[:2]) for seed in (0, 1))
     assert (p.mean.shape, p.std.shape) == ((16,), (numbers,))
     assert len(set(np.asarray(p.std).tolist())) == numbers
@@ -245,7 +249,7 @@ def test_a_categorical_divergence_is_the_sum_of_its_terms():
 @pytest.mark.parametrize("changes", [True, False])
 def test_changes_are_what_is_explained_when_asked(changes):
     """Against the definition: each observation, or its step from the one before over the root mean square."""
-    agent = MuLV(replace(SMALL, batch_size=8, predict_changes=changes), SPEC)
+    agent = MuLV(with_options(replace(SMALL, batch_size=8), {"elbo.predict_changes": changes}), SPEC)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
     moments = initial(agent, KEY).obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
     seen = normalise_batch(agent.config, moments, initial(agent, KEY).reward_moments, batch)
@@ -261,7 +265,7 @@ def test_changes_are_what_is_explained_when_asked(changes):
 
 
 def test_what_is_shown_of_the_kl_is_the_closed_form_of_each_dimension():
-    agent = MuLV(replace(SMALL, batch_size=8, spread="diagonal"), SPEC)
+    agent = MuLV(with_options(replace(SMALL, batch_size=8), {"latent.covariance": "diagonal"}), SPEC)
     state = initial(agent, KEY)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
     seen = normalise_batch(agent.config, state.obs_moments, state.reward_moments, batch)
@@ -288,11 +292,11 @@ def test_effective_rank_counts_directions(rank):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"latent_dim": 0},
-        {"future": 0},
-        {"kl_weight": -1.0},
-        {"kl_balance": 1.5},
-        {"lengthscale": 0.0},
+        {"latent.dim": 0},
+        {"elbo.future": 0},
+        {"elbo.kl_weight": -1.0},
+        {"elbo.kl_balance": 1.5},
+        {"critic.lengthscale": 0.0},
         {"solver": "ridge", "critic": "deep"},
         {"latent": "categorical", "critic": "monte_carlo"},
     ],

@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 import psutil
 import pytest
-from tests.envs.test_lanes import Counting, collect, episode_seed, lanes_of
 
 from mulv.core.errors import EnvironmentFault, NonFiniteError
 from mulv.envs import VectorEnv, preflight
+from tests.envs.test_vector_env import Counting, collect, episode_seed, lanes_of
 
 
 class NaNObservation(Counting):

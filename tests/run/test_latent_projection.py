@@ -7,13 +7,15 @@ import pytest
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.bench.curves import latent_visits
+from mulv.core.options import with_options
 from mulv.nets.trunk import TrunkConfig
 from mulv.run.diagnostics.latent_projection import POINTS, principal_components
 from mulv.run.train import train
 from tests.run.support import tiny
 
-AGENT = MuLVConfig(
-    window=2, batch_size=16, latent_dim=4, features=16, future=1, trunk=TrunkConfig("mlp", 16, 1)
+AGENT = with_options(
+    MuLVConfig(window=2, batch_size=16, trunk=TrunkConfig("mlp", 16, 1)),
+    {"latent.dim": 4, "critic.features": 16, "elbo.future": 1},
 )
 
 

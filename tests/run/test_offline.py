@@ -16,6 +16,7 @@ from mulv.bench.lines import parse_line
 from mulv.bench.runs import to_runs
 from mulv.cli.offline import parse_collect, parse_offline, with_penalty
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.data import Replay, ReplayLayout
 from mulv.data.episodes import Dataset, fill, read_episodes, survey
@@ -154,7 +155,7 @@ def test_one_step_episodes_are_learned_from(tmp_path: Path) -> None:
 
 
 def test_the_penalty_is_a_bonus_of_the_other_sign_where_there_is_one() -> None:
-    lower = MuLVConfig(bonus_scale=0.5, bonus_use="pessimism")
+    lower = with_options(MuLVConfig(), {"bonus.scale": 0.5, "bonus.use": "pessimism"})
     assert with_penalty(MuLVConfig(), 0.5) == lower
     assert with_penalty(SACConfig(), 0.0) == SACConfig()
     with pytest.raises(MulvError, match="SACConfig has no penalty to weigh; use --alpha 0"):

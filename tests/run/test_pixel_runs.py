@@ -13,6 +13,7 @@ import mulv
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.vae import ImageConfig
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 from mulv.run.config import RunConfig
@@ -21,13 +22,14 @@ from mulv.run.diagnostics.video import Film
 from mulv.run.train import train
 from tests.run.support import fingerprint, tiny
 
-SEES = MuLVConfig(
-    window=3,
-    batch_size=4,
-    trunk=TrunkConfig("mlp", 8, 1),
-    latent_dim=4,
-    features=8,
-    image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=6),
+SEES = with_options(
+    MuLVConfig(
+        window=3,
+        batch_size=4,
+        trunk=TrunkConfig("mlp", 8, 1),
+        image=ImageConfig(embedding_dim=3, channels=2, batch_size=2, pretraining=6),
+    ),
+    {"latent.dim": 4, "critic.features": 8},
 )
 
 

@@ -11,6 +11,7 @@ import pytest
 from mulv.agents.base import AbstractWindowAgent, WindowConfig
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.core.options import with_options
 from mulv.core.spec import BatchSpec
 from mulv.envs import VectorEnv, env_spec, make_env
 from mulv.nets.trunk import TrunkConfig
@@ -21,14 +22,9 @@ from mulv.run.train import train
 from tests.agents.support import random_batches
 from tests.run.support import tiny
 
-TINY_MULV = MuLVConfig(
-    window=2,
-    n_step=2,
-    batch_size=8,
-    latent_dim=8,
-    features=16,
-    trunk=TrunkConfig(width=16, depth=1),
-    posterior="learned",  # else the KL is of p from itself
+TINY_MULV = with_options(
+    MuLVConfig(window=2, n_step=2, batch_size=8, trunk=TrunkConfig(width=16, depth=1)),
+    {"latent.dim": 8, "critic.features": 16, "elbo.posterior": "learned"},
 )
 
 

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractWindowAgent, normalise_window
-from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.config import DDPGPolicy, DeepConfig, MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
 from mulv.agents.mulv.exploration import Bonus, Optimism
@@ -61,7 +61,7 @@ class MuLV(AbstractWindowAgent):
     @property
     def batch_spec(self) -> BatchSpec:
         c = self.config
-        return BatchSpec(c.batch_size * c.representation_updates, c.window, c.n_step, c.future, c.gamma)
+        return BatchSpec(c.batch_size * c.elbo.updates, c.window, c.n_step, c.elbo.future, c.gamma)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
@@ -71,7 +71,7 @@ class MuLV(AbstractWindowAgent):
     def policy(self) -> Any:
         if self.spec.discrete:
             return DiscretePolicy(self.config, self.spec)
-        kind = {"sac": ContinuousPolicy, "ddpg": NoisyPolicy}[self.config.planner]
+        kind = NoisyPolicy if isinstance(self.config.policy, DDPGPolicy) else ContinuousPolicy
         return kind(self.config, self.spec)
 
     @property
@@ -82,7 +82,7 @@ class MuLV(AbstractWindowAgent):
         representation_key, critic_key, actor_key = jax.random.split(key, 3)
         representation = Representation(self.spec, self.config, key=representation_key)
         critic = LinearCritic(self.config, key=critic_key)
-        log_temperature = jnp.log(jnp.float32(self.config.initial_temperature))
+        log_temperature = jnp.log(jnp.float32(self.policy.initial_temperature))
         return MuLVState(
             representation=start_training(self.optimiser, representation),
             critic=start_training(self.optimiser, critic),
@@ -112,7 +112,7 @@ class MuLV(AbstractWindowAgent):
             reward_moments=state.reward_moments.update(r_h),
         )
         seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
-        data, *others = (part(seen, i, c.batch_size) for i in range(c.representation_updates))
+        data, *others = (part(seen, i, c.batch_size) for i in range(c.elbo.updates))
 
         # The actor climbs Q of before the step, whose layers on x_h are those that learning passes through.
         q = self._q_at(state, data.x_h)
@@ -158,19 +158,20 @@ class MuLV(AbstractWindowAgent):
         """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
+        ridge = None if isinstance(c.critic, DeepConfig) else c.critic.ridge
 
         def loss(params: Model) -> tuple[Array, tuple[ElboTerms, Metrics, LinearCritic, Array]]:
             representation, critic = params
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
-            terms = batch_elbo_terms(representation, u, p, data, noise, c.kl_balance)
+            terms = batch_elbo_terms(representation, u, p, data, noise, c.elbo.kl_balance)
             elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
-            if not c.critic_trains_representation:  # the critic stands on the moving average
+            if not c.critic.trains_representation:  # the critic stands on the moving average
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
-            if c.solver == "ridge":
-                critic = solve_heads(critic, phi, targets, c.ridge)
+            if ridge is not None:
+                critic = solve_heads(critic, phi, targets, ridge)
             values = jax.vmap(critic.values)(phi)
             critic_loss = jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
             metrics = {
@@ -178,7 +179,7 @@ class MuLV(AbstractWindowAgent):
                 "train/critic_loss": critic_loss,
                 "train/q_mean": jnp.mean(values),
             }
-            return c.elbo_weight * elbo_loss + critic_loss, (terms, metrics, critic, phi)
+            return c.elbo.weight * elbo_loss + critic_loss, (terms, metrics, critic, phi)
 
         model = Model(state.representation.params, state.critic.params)
         gradient, (terms, metrics, solved, phi) = eqx.filter_grad(loss, has_aux=True)(model)
@@ -186,7 +187,7 @@ class MuLV(AbstractWindowAgent):
             self.optimiser, state.representation, gradient.representation
         )
         critic, critic_norm = descend(self.optimiser, state.critic, gradient.critic)
-        if c.solver == "ridge":
+        if ridge is not None:
             critic = critic._replace(params=critic.params.with_w(solved.w))
         metrics |= {
             "train/obs_error": jnp.mean(jnp.sum(terms.obs, axis=-1)),
@@ -206,7 +207,7 @@ class MuLV(AbstractWindowAgent):
         def loss(representation: Representation) -> Array:
             u = jax.vmap(representation.encode)(data.x_h)
             p = jax.vmap(representation.p)(u, data.a_h)
-            terms = batch_elbo_terms(representation, u, p, data, noise, c.kl_balance)
+            terms = batch_elbo_terms(representation, u, p, data, noise, c.elbo.kl_balance)
             return jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
 
         gradient = eqx.filter_grad(loss)(state.representation.params)
@@ -220,12 +221,12 @@ class MuLV(AbstractWindowAgent):
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
         targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
-        o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.predict_changes else data.x_h.obs[:, -1]
+        o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.elbo.predict_changes else data.x_h.obs[:, -1]
         return inspect_representation(*self._model(state), data, o_h, targets)
 
     def _model(self, state: MuLVState) -> Model:
         """The critic, and the representation that it is trained on."""
-        learns = self.config.critic_trains_representation
+        learns = self.config.critic.trains_representation
         representation = state.representation.params if learns else state.target_representation
         return Model(representation, state.critic.params)
 

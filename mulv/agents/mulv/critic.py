@@ -1,14 +1,20 @@
 """The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.config import (
+    CategoricalLatent,
+    ClosedFormConfig,
+    DeepConfig,
+    MonteCarloConfig,
+    MuLVConfig,
+)
 from mulv.agents.mulv.policy import QFunction
 from mulv.agents.mulv.representation import Latent, Representation
 from mulv.core.categorical import Categorical
@@ -27,9 +33,9 @@ class ClosedForm(eqx.Module):
     psi: RandomFeatures
     trained: bool = eqx.field(static=True)
 
-    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
-        self.psi = draw_features(config, key)
-        self.trained = config.train_frequencies
+    def __init__(self, options: ClosedFormConfig, latent_dim: int, *, key: PRNGKeyArray):
+        self.psi = draw_features(options, latent_dim, key)
+        self.trained = options.train_frequencies
 
     def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         return frozen_unless(self.trained, self.psi).mean(p)
@@ -42,11 +48,11 @@ class MonteCarlo(eqx.Module):
     noise: Float[Array, "sample latent"]
     trained: bool = eqx.field(static=True)
 
-    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
+    def __init__(self, options: MonteCarloConfig, latent_dim: int, *, key: PRNGKeyArray):
         psi_key, noise_key = jax.random.split(key)
-        self.psi = draw_features(config, psi_key)
-        self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
-        self.trained = config.train_frequencies
+        self.psi = draw_features(options, latent_dim, psi_key)
+        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
+        self.trained = options.train_frequencies
 
     def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
@@ -63,12 +69,11 @@ class Deep(eqx.Module):
     second: Linear
     noise: Float[Array, "sample latent"]
 
-    def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
+    def __init__(self, options: DeepConfig, latent_dim: int, width: int, *, key: PRNGKeyArray):
         first_key, second_key, noise_key = jax.random.split(key, 3)
-        width = config.trunk.width
-        self.first = Linear(config.latent_dim, width, key=first_key)
+        self.first = Linear(latent_dim, width, key=first_key)
         self.second = Linear(width, width, key=second_key)
-        self.noise = jax.random.normal(noise_key, (config.noise_samples, config.latent_dim))
+        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
 
     def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
         z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
@@ -82,10 +87,18 @@ class Enumerated(eqx.Module):
         return p.mean
 
 
-def draw_features(config: MuLVConfig, key: PRNGKeyArray) -> RandomFeatures:
+def draw_features(options: ClosedFormConfig, latent_dim: int, key: PRNGKeyArray) -> RandomFeatures:
     """ω and b, with a kernel as wide as the distance between latents of unit variance."""
-    lengthscale = config.lengthscale * config.latent_dim**0.5
-    return RandomFeatures(config.latent_dim, config.features, config.family, lengthscale, key=key)
+    lengthscale = options.lengthscale * latent_dim**0.5
+    return RandomFeatures(latent_dim, options.features, options.family, lengthscale, key=key)
+
+
+def _embedding(
+    options: ClosedFormConfig | MonteCarloConfig, latent_dim: int, key: PRNGKeyArray
+) -> ClosedForm | MonteCarlo:
+    if isinstance(options, MonteCarloConfig):
+        return MonteCarlo(options, latent_dim, key=key)
+    return ClosedForm(options, latent_dim, key=key)
 
 
 def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
@@ -104,13 +117,17 @@ class LinearCritic(eqx.Module):
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         embedding_key, weight_key = jax.random.split(key)
-        keys = jax.random.split(embedding_key, HEADS if config.twin_latents or config.critic == "deep" else 1)
-        if config.latent == "categorical":
-            self.embeddings, features = tuple(Enumerated() for _ in keys), config.latent_dim
+        options, latent, width = config.critic, config.latent, config.trunk.width
+        separate = latent.twins or isinstance(options, DeepConfig)
+        keys = jax.random.split(embedding_key, HEADS if separate else 1)
+        if isinstance(latent, CategoricalLatent):
+            self.embeddings, features = tuple(Enumerated() for _ in keys), latent.dim
+        elif isinstance(options, DeepConfig):
+            self.embeddings = tuple(Deep(options, latent.dim, width, key=k) for k in keys)
+            features = width
         else:
-            kinds: dict[str, Any] = {"closed_form": ClosedForm, "monte_carlo": MonteCarlo, "deep": Deep}
-            self.embeddings = tuple(kinds[config.critic](config, key=k) for k in keys)
-            features = config.trunk.width if config.critic == "deep" else config.features
+            self.embeddings = tuple(_embedding(options, latent.dim, k) for k in keys)
+            features = options.features
         self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
     def phi(self, p: tuple[Latent, ...]) -> Float[Array, "feature"]:

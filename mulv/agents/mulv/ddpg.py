@@ -8,11 +8,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.action_noise import clipped_noise, noise_std, perturb
+from mulv.agents.action_noise import ActionNoise, clipped_noise, noise_std, perturb
+from mulv.agents.mulv.config import DDPGPolicy
 from mulv.agents.mulv.policy import Codes, ContinuousPolicy, QFunction, Temperature
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor
+
+LEAST_STD = 1e-6  # its logarithm is what is kept
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,15 @@ class NoisyPolicy(ContinuousPolicy):
 
     Targets and actor see clipped noise: Q is asked for around an action, and not at its sharpest.
     """
+
+    @property
+    def _noise_options(self) -> ActionNoise:
+        assert isinstance(self.config.policy, DDPGPolicy)
+        return self.config.policy.noise
+
+    @property
+    def initial_temperature(self) -> float:
+        return max(self._noise_options.initial, LEAST_STD)
 
     def act(
         self,
@@ -67,8 +79,10 @@ class NoisyPolicy(ContinuousPolicy):
         data_size: Float[Array, ""],
     ) -> Trained:
         """σ as it is after so much data."""
-        return log_temperature._replace(params=jnp.log(jnp.maximum(noise_std(self.config, data_size), 1e-6)))
+        return log_temperature._replace(
+            params=jnp.log(jnp.maximum(noise_std(self._noise_options, data_size), LEAST_STD))
+        )
 
     def _near(self, actor: Actor, u: Codes, std: Temperature, key: PRNGKeyArray) -> Float[Array, "batch act"]:
         mean = jax.vmap(lambda u: actor(u).mode())(u)
-        return perturb(mean, clipped_noise(self.config, std, mean.shape, key))
+        return perturb(mean, clipped_noise(self._noise_options, std, mean.shape, key))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.config import BonusConfig, MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic
 from mulv.core.elliptical import Ellipsoid, bonus
 from mulv.core.learner import Trained, descend, polyak, start_training
@@ -47,25 +47,30 @@ class Bonus:
     config: MuLVConfig
 
     def init(self, critic: LinearCritic, optimiser: optax.GradientTransformation) -> Optimism | None:
-        c = self.config
-        if c.bonus_scale == 0:
+        b = self.config.bonus
+        if b is None:
             return None
         features = critic.weights.shape[0] * len(critic.embeddings)
-        ellipsoid = Ellipsoid(features, c.bonus_regularisation)
+        ellipsoid = Ellipsoid(features, b.regularisation)
         return Optimism(
             ellipsoid,
-            measure=jnp.copy(ellipsoid.measure(c.bonus_directions)),
-            rows=jnp.zeros((c.bonus_rebuild * c.bonus_rows, features)),
+            measure=jnp.copy(ellipsoid.measure(b.directions)),
+            rows=jnp.zeros((b.rebuild * b.rows, features)),
             age=jnp.zeros((), jnp.int32),
             rewards_alone=start_training(optimiser, jnp.copy(critic.weights)),
             target_rewards_alone=jnp.copy(critic.weights),
         )
 
+    @property
+    def _options(self) -> BonusConfig:
+        assert self.config.bonus is not None
+        return self.config.bonus
+
     def of(self, optimism: Optimism, phi: Phi) -> Targets:
         """b̂(x, a); zero until Σ has seen data."""
-        c, data = self.config, optimism.ellipsoid.count
-        scale = c.bonus_scale * (1.0 if c.bonus_half_life is None else 0.5 ** (data / c.bonus_half_life))
-        return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, c.bonus_form, c.bonus_limit), 0.0)
+        b, data = self._options, optimism.ellipsoid.count
+        scale = b.scale * (1.0 if b.half_life is None else 0.5 ** (data / b.half_life))
+        return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, b.form, b.limit), 0.0)
 
     @property
     def weight(self) -> float:
@@ -74,7 +79,7 @@ class Bonus:
         """
         c = self.config
         steps = sum(c.gamma**i for i in range(c.n_step))
-        return steps if c.bonus_use == "optimism" else -steps
+        return steps if self._options.use == "optimism" else -steps
 
     def added(self, optimism: Optimism | None) -> Added | None:
         """What is added to ⟨φ, w⟩ at any (x, a), in the data or not: b̂, or −b̂ where it is a penalty."""
@@ -99,7 +104,7 @@ class Bonus:
 
     def sees_rewards_alone(self, explores: bool) -> bool:
         """Whether actions are chosen by rewards alone. A penalty is for good."""
-        return self.config.bonus_use == "optimism" and not explores
+        return self._options.use == "optimism" and not explores
 
     def learn(
         self,
@@ -111,7 +116,7 @@ class Bonus:
         data_size: Float[Array, "batch"],
     ) -> tuple[Optimism, Metrics]:
         """Σ with this update's φ; and a step of the critic of rewards alone, towards its targets `alone`."""
-        c = self.config
+        b = self._options
 
         def loss(weights: Array) -> tuple[Array, Array]:
             values = jax.vmap(_with_weights(critic, weights).values)(phi)
@@ -121,24 +126,24 @@ class Bonus:
         rewards_alone, _ = descend(optimiser, optimism.rewards_alone, gradient)
         # A batch is drawn at random, so its first rows are.
         rows = jax.lax.dynamic_update_slice_in_dim(
-            optimism.rows, phi[: c.bonus_rows], optimism.age * c.bonus_rows, axis=0
+            optimism.rows, phi[: b.rows], optimism.age * b.rows, axis=0
         )
         age = optimism.age + 1
-        due = age == c.bonus_rebuild
+        due = age == b.rebuild
 
         def rebuilt(now: tuple[Ellipsoid, Array, Array]) -> tuple[Ellipsoid, Array, Array]:
-            ellipsoid = now[0].rebuilt(rows, data_size[0], c.bonus_memory)
-            return ellipsoid, ellipsoid.measure(c.bonus_directions), jnp.zeros_like(due)
+            ellipsoid = now[0].rebuilt(rows, data_size[0], b.memory)
+            return ellipsoid, ellipsoid.measure(b.directions), jnp.zeros_like(due)
 
         # A loop of one turn or none, not a conditional: what is not due is not copied either, and several
         # seeds under one vmap rebuild when theirs are due, where a conditional would in every update.
         now = (optimism.ellipsoid, optimism.measure, due)
         ellipsoid, measure, _ = jax.lax.while_loop(lambda now: now[2], rebuilt, now)
-        target = polyak(optimism.target_rewards_alone, rewards_alone.params, c.tau)
-        b = self.of(optimism, phi[: c.bonus_rows])
+        target = polyak(optimism.target_rewards_alone, rewards_alone.params, self.config.tau)
+        found = self.of(optimism, phi[: b.rows])
         metrics = {
-            "train/bonus_mean": jnp.mean(b),
-            "train/bonus_max": jnp.max(b),
+            "train/bonus_mean": jnp.mean(found),
+            "train/bonus_max": jnp.max(found),
             "train/value_of_rewards": value,
         }
         age = jnp.where(due, 0, age)

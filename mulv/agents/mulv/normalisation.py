@@ -15,7 +15,7 @@ def normalise_batch(
 ) -> Batch:
     """Whitened observations; what the decoder explains is of unit mean square."""
     future = batch.future
-    if config.predict_changes:
+    if config.elbo.predict_changes:
         before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
         obs = obs_moments.change.scale(future.obs - before)
     else:
@@ -36,7 +36,7 @@ def denormalise_prediction(
     said: Float[Array, "batch obs"],
 ) -> Float[Array, "batch obs"]:
     """The observation o_{h+1} that the decoder means by what it says: `normalise_batch`, undone."""
-    if config.predict_changes:
+    if config.elbo.predict_changes:
         return o_h + obs_moments.change.unscale(said)
     return obs_moments.level.unwhiten(said) if config.normalise_observations else said
 

@@ -17,7 +17,7 @@ from mulv.agents.encoder import ObservationEncoder
 from mulv.agents.mulv.agent import MuLV, MuLVState
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_batch
-from mulv.agents.mulv.vae import FRAME_METRICS, ImageVAE, learn_frames
+from mulv.agents.mulv.vae import FRAME_METRICS, ImageConfig, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training
 from mulv.core.spec import BatchSpec, EnvSpec
@@ -47,32 +47,35 @@ class PixelMuLV(AbstractWindowAgent):
                 f"µLV-Rep sees frames {FRAME_SHAPE} of uint8; "
                 f"this task shows {self.spec.obs_shape} of {self.spec.obs_dtype}"
             )
-        if self.config.image.batch_size > self.config.batch_size:
+        if self.image.batch_size > self.config.batch_size:
             raise MulvError(
-                f"image.batch_size is {self.config.image.batch_size}; "
+                f"image.batch_size is {self.image.batch_size}; "
                 f"it must be at most batch_size, {self.config.batch_size}"
             )
 
     @property
+    def image(self) -> ImageConfig:
+        return self.config.image or ImageConfig()
+
+    @property
     def on_vectors(self) -> MuLV:
         """The agent that takes embeddings for observations."""
-        shown = EnvSpec((self.config.image.embedding_dim,), self.spec.act_dim, self.spec.discrete)
+        shown = EnvSpec((self.image.embedding_dim,), self.spec.act_dim, self.spec.discrete)
         return MuLV(self.config, shown)
 
     @property
     def batch_spec(self) -> BatchSpec:
-        return replace(self.on_vectors.batch_spec, frames=self.config.image.batch_size)
+        return replace(self.on_vectors.batch_spec, frames=self.image.batch_size)
 
     @property
     def encoder(self) -> "FrameEncoder":
-        image = self.config.image
-        return FrameEncoder(image.embedding_dim, image.pretraining, image.refreshed, self)
+        return FrameEncoder(self.image.embedding_dim, self.image.pretraining, self.image.refreshed, self)
 
     def init(self, key: PRNGKeyArray) -> PixelState:
         vae_key, mulv_key = jax.random.split(key)
-        vae = ImageVAE(self.config.image, key=vae_key)
+        vae = ImageVAE(self.image, key=vae_key)
         return PixelState(
-            vae=start_training(self.config.image.optimiser, vae),
+            vae=start_training(self.image.optimiser, vae),
             seen={name: jnp.zeros(()) for name in FRAME_METRICS},
             mulv=self.on_vectors.init(mulv_key),
             updates=jnp.zeros((), jnp.int32),
@@ -86,14 +89,14 @@ class PixelMuLV(AbstractWindowAgent):
     def update(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> tuple[PixelState, Metrics]:
         """Algorithm 1 on embeddings, and now and then a step of the VAE, which learns alone at first."""
         vae_key, mulv_key = jax.random.split(key)
-        pretrains = state.updates < self.config.image.pretraining
+        pretrains = state.updates < self.image.pretraining
 
         def look() -> tuple[Trained, Metrics]:
             assert batch.frames is not None
             kept = batch.x_h.obs[: len(batch.frames), -1]
-            return learn_frames(self.config.image, state.vae, batch.frames, kept, state.updates, vae_key)
+            return learn_frames(self.image, state.vae, batch.frames, kept, state.updates, vae_key)
 
-        due = pretrains | (state.updates % self.config.image.every == 0)
+        due = pretrains | (state.updates % self.image.every == 0)
         vae, seen = jax.lax.cond(due, look, lambda: (state.vae, state.seen))
 
         def learn() -> tuple[MuLVState, Metrics]:

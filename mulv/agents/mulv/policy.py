@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import equinox as eqx
 import jax
@@ -12,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.config import GreedyPolicy, MuLVConfig, SACPolicy, SoftPolicy
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Metrics
@@ -25,15 +24,20 @@ Temperature = Float[Array, ""]
 
 @dataclass(frozen=True)
 class AbstractEntropyPolicy(ABC):
-    """A policy whose entropy is weighed by a temperature α, which is tuned."""
+    """A policy whose entropy is weighed by a temperature, which is tuned."""
 
     config: MuLVConfig
     spec: EnvSpec
 
     @property
     @abstractmethod
+    def initial_temperature(self) -> float:
+        """The temperature before the first update."""
+
+    @property
+    @abstractmethod
     def target_entropy(self) -> float:
-        """What α is tuned to."""
+        """The entropy that the temperature is tuned to."""
 
     def update_temperature(
         self,
@@ -42,8 +46,8 @@ class AbstractEntropyPolicy(ABC):
         entropy: Float[Array, ""],
         data_size: Float[Array, ""],
     ) -> Trained:
-        """α one step on: it rises while the policy is too certain."""
-        # d/d(log α) of log α · (entropy − its target)
+        """One step on the temperature: it rises while the policy is too certain."""
+        # d/d(log T) of log T · (entropy − its target)
         return descend(optimiser, log_temperature, entropy - self.target_entropy)[0]
 
 
@@ -59,8 +63,17 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         return Actor(trunk.width, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
     @property
+    def _options(self) -> SACPolicy:
+        assert isinstance(self.config.policy, SACPolicy)
+        return self.config.policy
+
+    @property
+    def initial_temperature(self) -> float:
+        return self._options.initial_temperature
+
+    @property
     def target_entropy(self) -> float:
-        return self.config.target_entropy_per_action * self.spec.act_dim
+        return self._options.target_entropy_per_action * self.spec.act_dim
 
     def act(
         self,
@@ -113,8 +126,15 @@ class DiscretePolicy(AbstractEntropyPolicy):
         return ()
 
     @property
+    def initial_temperature(self) -> float:
+        options = self.config.discrete_policy
+        return options.initial_temperature if isinstance(options, SoftPolicy) else 1.0
+
+    @property
     def target_entropy(self) -> float:
-        return self.config.discrete_entropy * math.log(self.spec.act_dim)
+        options = self.config.discrete_policy
+        share = options.entropy_share if isinstance(options, SoftPolicy) else 0.0
+        return share * math.log(self.spec.act_dim)
 
     def act(
         self,
@@ -126,9 +146,10 @@ class DiscretePolicy(AbstractEntropyPolicy):
     ) -> Float[Array, "act"]:
         """The action at one window, as a one-hot vector."""
         values = self._lower_q(q, 1)[0]
-        _, probability = maximise(values, temperature, self.config.discrete_policy)
-        if self.config.discrete_policy == "greedy":
-            rate = self.config.exploration_rate
+        options = self.config.discrete_policy
+        _, probability = maximise(values, temperature, options.kind)
+        if isinstance(options, GreedyPolicy):
+            rate = options.exploration_rate
             probability = (1 - rate) * probability + rate / self.spec.act_dim
         if noise is None:
             return jax.nn.one_hot(jnp.argmax(values), self.spec.act_dim)
@@ -139,7 +160,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         self, actor: tuple[()], q: QFunction, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """max_a Q(x, a), hard or soft."""
-        kind = self.config.discrete_policy
+        kind = self.config.discrete_policy.kind
         return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(self._lower_q(q, u.shape[0]))
 
     def improve(
@@ -152,6 +173,8 @@ class DiscretePolicy(AbstractEntropyPolicy):
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
         """Nothing to train; the entropy of the soft policy."""
+        if isinstance(self.config.discrete_policy, GreedyPolicy):
+            return trained, jnp.zeros(()), {}
         _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
             self._lower_q(q, u.shape[0])
         )
@@ -174,7 +197,7 @@ def entropy_metrics(temperature: Temperature, entropy: Float[Array, ""]) -> Metr
 
 
 def maximise(
-    q: Float[Array, "act"], temperature: Temperature, kind: Literal["soft", "greedy"]
+    q: Float[Array, "act"], temperature: Temperature, kind: str
 ) -> tuple[Float[Array, ""], Float[Array, "act"]]:
     """The value of a finite choice, and how likely each action is."""
     if kind == "greedy":

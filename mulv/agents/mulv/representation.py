@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.config import CategoricalLatent, GaussianLatent, MuLVConfig
 from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.spec import EnvSpec
@@ -31,12 +31,15 @@ class LatentNet(eqx.Module):
 
     def __init__(self, rest_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         join_key, head_key = jax.random.split(key)
-        self.latent_dim = config.latent_dim
-        self.categorical = config.latent == "categorical"
-        self.normalised = config.normalise_latent
+        latent = config.latent
+        self.latent_dim = latent.dim
+        self.categorical = isinstance(latent, CategoricalLatent)
+        self.normalised = isinstance(latent, GaussianLatent) and latent.normalise
         self.join = Join(config.trunk.width, rest_dim, config.trunk, key=join_key)
-        spreads = 0 if self.categorical else 1 if config.spread == "isotropic" else config.latent_dim
-        self.head = Linear(config.trunk.width, config.latent_dim + spreads, key=head_key)
+        deviations = 0
+        if isinstance(latent, GaussianLatent):
+            deviations = 1 if latent.covariance == "isotropic" else latent.dim
+        self.head = Linear(config.trunk.width, latent.dim + deviations, key=head_key)
 
     def __call__(self, u: Float[Array, "width"], rest: Float[Array, "rest"]) -> Latent:
         out = self.head(self.join(u, rest))
@@ -58,17 +61,17 @@ class LatentPair(eqx.Module):
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         prior_key, posterior_key = jax.random.split(key)
-        came_dim = config.future * (spec.obs_dim + 1)
+        future_dim = config.elbo.future * (spec.obs_dim + 1)
         self.prior = LatentNet(spec.act_dim, config, key=prior_key)
-        learned = config.posterior == "learned"
-        self.posterior = LatentNet(spec.act_dim + came_dim, config, key=posterior_key) if learned else None
+        learned = config.elbo.posterior == "learned"
+        self.posterior = LatentNet(spec.act_dim + future_dim, config, key=posterior_key) if learned else None
 
     def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
-        """What z was, knowing what came; or what `p` says, knowing nothing."""
+        """q(z | x_h, a_h, o⁺), or p where that is its own posterior."""
         if self.posterior is None:
             return p
-        came = [future.obs.ravel(), future.mask.astype(jnp.float32)]
-        return self.posterior(u, jnp.concatenate([a_h, *came]))
+        seen = [future.obs.ravel(), future.mask.astype(jnp.float32)]
+        return self.posterior(u, jnp.concatenate([a_h, *seen]))
 
 
 class Transition(eqx.Module):
@@ -80,10 +83,10 @@ class Transition(eqx.Module):
 
     def __init__(self, act_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, head_key = jax.random.split(key)
-        self.categorical = config.latent == "categorical"
-        in_dim, trunk = config.latent_dim + act_dim, decoder_trunk(config)
+        self.categorical = isinstance(config.latent, CategoricalLatent)
+        in_dim, trunk = config.latent.dim + act_dim, decoder_trunk(config)
         self.trunk = Trunk(in_dim, trunk, key=trunk_key)
-        self.head = Linear(Trunk.out_dim(in_dim, trunk), config.latent_dim, key=head_key)
+        self.head = Linear(Trunk.out_dim(in_dim, trunk), config.latent.dim, key=head_key)
 
     def __call__(self, z: Float[Array, "latent"], a: Float[Array, "act"]) -> Float[Array, "latent"]:
         change = self.head(self.trunk(jnp.concatenate([z, a])))
@@ -100,8 +103,8 @@ class Decoder(eqx.Module):
     def __init__(self, obs_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, obs_key, reward_key = jax.random.split(key, 3)
         trunk = decoder_trunk(config)
-        self.trunk = Trunk(config.latent_dim, trunk, key=trunk_key)
-        width = Trunk.out_dim(config.latent_dim, trunk)
+        self.trunk = Trunk(config.latent.dim, trunk, key=trunk_key)
+        width = Trunk.out_dim(config.latent.dim, trunk)
         self.obs_head = Linear(width, obs_dim, key=obs_key)
         self.reward_head = Linear(width, 1, key=reward_key)
 
@@ -112,7 +115,7 @@ class Decoder(eqx.Module):
 
 def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
     """The body of what reads z."""
-    return replace(config.trunk, depth=config.decoder_depth)
+    return replace(config.trunk, depth=config.elbo.decoder_depth)
 
 
 class ElboTerms(NamedTuple):
@@ -142,10 +145,12 @@ class Representation(eqx.Module):
         encoder_key, latent_key, decoder_key, transition_key = jax.random.split(key, 4)
         in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window)
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
-        keys = jax.random.split(latent_key, 2 if config.twin_latents else 1)
+        keys = jax.random.split(latent_key, 2 if config.latent.twins else 1)
         self.latents = tuple(LatentPair(spec, config, key=k) for k in keys)
         self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
-        self.transition = Transition(spec.act_dim, config, key=transition_key) if config.future > 1 else None
+        self.transition = (
+            Transition(spec.act_dim, config, key=transition_key) if config.elbo.future > 1 else None
+        )
 
     def encode(self, x_h: Window) -> Code:
         """u, the window's code."""
@@ -208,11 +213,11 @@ def batch_elbo_terms(
 
 def negative_elbo(terms: ElboTerms, config: MuLVConfig) -> Float[Array, ""]:
     """−log p(o⁺, r | z) + β KL(q ‖ p): sums over steps and dimensions."""
-    kl = jnp.maximum(jnp.sum(terms.kl), config.free_nats)
-    return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.kl_weight * kl
+    kl = jnp.maximum(jnp.sum(terms.kl), config.elbo.free_nats)
+    return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.elbo.kl_weight * kl
 
 
 def latent_noise(config: MuLVConfig, batch: int, key: PRNGKeyArray) -> Float[Array, "batch latent"]:
     """What samples of z are made from."""
-    draw = jax.random.gumbel if config.latent == "categorical" else jax.random.normal
-    return draw(key, (batch, config.latent_dim))
+    draw = jax.random.gumbel if isinstance(config.latent, CategoricalLatent) else jax.random.normal
+    return draw(key, (batch, config.latent.dim))

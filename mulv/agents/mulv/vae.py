@@ -1,7 +1,7 @@
 """The image VAE: frames to vectors and back, learned from frames alone."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from mulv.core.errors import MulvError
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.learner import Trained, descend
+from mulv.core.limits import NOT_NEGATIVE, POSITIVE, at_least, one_of
+from mulv.core.options import Group
 from mulv.core.types import Metrics
 from mulv.nets.augment import random_shift
 from mulv.nets.image import (
@@ -33,44 +34,33 @@ FRAME_METRICS = ("image/error", "image/kl", "image/staleness")
 
 
 @dataclass(frozen=True)
-class ImageConfig:
+class ImageConfig(Group):
     """How frames become vectors; of no effect where observations are vectors."""
 
-    embedding_dim: int = 32
+    name: ClassVar[str] = "image"
+    embedding_dim: Annotated[int, at_least(1)] = 32
     """Entries of the vector that stands for a frame."""
-    channels: int = 16
+    channels: Annotated[int, at_least(1)] = 16
     """Of every convolution of the VAE."""
-    batch_size: int = 16
+    batch_size: Annotated[int, at_least(1)] = 16
     """Frames that the VAE learns from in an update, at most as many as there are windows."""
-    pretraining: int = 1000
+    pretraining: Annotated[int, NOT_NEGATIVE] = 1000
     """Updates of the VAE alone, once learning starts."""
-    every: int = 4
+    every: Annotated[int, at_least(1)] = 4
     """Updates from one step of the VAE to the next, once it is pre-trained."""
-    refreshed: int = 8
+    refreshed: Annotated[int, at_least(1)] = 8
     """Frames of the replay that are embedded anew per update, on average."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, POSITIVE] = 1e-3
     """Adam's step size, for the VAE."""
-    kl_weight: float = 1.0
+    kl_weight: Annotated[float, NOT_NEGATIVE] = 1.0
     """Weight of the embedding's KL to a unit Gaussian; 1 is the ELBO of pixels of unit variance."""
-    pad: int = 0
+    pad: Annotated[int, NOT_NEGATIVE] = 0
     """Pixels by which the frames that the VAE learns from are shifted at most; 0 is not at all."""
     centred: bool = False
     """Take the mean frame of pre-training from every frame, so that what moves is all that is left."""
-    drawn: int = 64
+    drawn: Annotated[int, one_of(*SIZES)] = 64
     """Edge of the pictures that the decoder draws: at 32 or 16, where pixels are means of the frame's, a step
     is cheaper, and what is thin is found sooner."""
-
-    def __post_init__(self) -> None:
-        for name in ("embedding_dim", "channels", "batch_size", "every", "refreshed"):
-            if getattr(self, name) < 1:
-                raise MulvError(f"image.{name} is {getattr(self, name)}; it must be at least 1")
-        if self.drawn not in SIZES:
-            raise MulvError(f"image.drawn is {self.drawn}; it must be one of {', '.join(map(str, SIZES))}")
-        if not self.learning_rate > 0:
-            raise MulvError(f"image.learning_rate is {self.learning_rate}; it must be positive")
-        for name in ("pretraining", "kl_weight", "pad"):
-            if not getattr(self, name) >= 0:
-                raise MulvError(f"image.{name} is {getattr(self, name)}; it must not be negative")
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -1,6 +1,5 @@
 """The page: a section a suite, the paper's table, speed, and what made the numbers."""
 
-import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -19,6 +18,7 @@ from mulv.bench.runs import Run, by_label, by_suite, method_order, to_runs
 from mulv.bench.scores import Scale, Table, comparable, scales
 from mulv.bench.store import find_runs
 from mulv.core.errors import MulvError
+from mulv.data.files import written_aside
 
 COLOURS = 8  # in style.css; further methods repeat them with other dashes
 SEED = 0  # of the bootstrap: equal results give an equal page
@@ -56,9 +56,8 @@ def write_report(directory: Path, out: Path) -> int:
         raise MulvError(f"{out} cannot be written: it is a directory, or its own does not exist")
     runs = to_runs(find_runs(directory))
     page = render(runs, speed(directory))
-    aside = out.with_name(out.name + ".tmp")
-    aside.write_bytes(page.encode("utf-8", errors="replace"))  # JSON may hold halves of characters
-    os.replace(aside, out)
+    with written_aside(out) as aside:
+        aside.write_bytes(page.encode("utf-8", errors="replace"))  # JSON may hold halves of characters
     return len(runs)
 
 

@@ -4,7 +4,6 @@ A column is a transition of the replay, from its oldest to its newest. For µLV-
 frame as the VAE draws it, the next frame, and the next frame as predicted.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import numpy as np
 from mulv.agents.base import AbstractAgent
 from mulv.core.spec import BatchSpec
 from mulv.data import Replay
+from mulv.data.files import written_aside
 from mulv.run import compiled
 
 COLUMNS = 8
@@ -51,6 +51,5 @@ def write_png(path: Path, picture: np.ndarray) -> None:
     """A picture as a file, whole or not at all."""
     import imageio.v3 as imageio
 
-    aside = path.with_suffix(".tmp")
-    imageio.imwrite(aside, picture, extension=".png")
-    os.replace(aside, path)
+    with written_aside(path) as aside:
+        imageio.imwrite(aside, picture, extension=".png")

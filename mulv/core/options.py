@@ -1,0 +1,170 @@
+"""Configurations by name: nested dataclasses to JSON and back, and options changed by their dotted names.
+
+A group of options is a dataclass in a field of another. Where a field is a union of groups, each has a
+class variable `kind` that says which it is, so that an option that cannot act cannot be set.
+"""
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from mulv.core.errors import MulvError
+from mulv.core.limits import check_fields
+from mulv.core.names import lookup, nearest
+
+Options = Mapping[str, Any]  # named as on the command line: "window", "critic.features", "critic"
+Tree = dict[str, Any]
+T = TypeVar("T")
+NONE = "none"  # the name of an optional group's absence
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that belong together. `name` is the field they are found in, for messages."""
+
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        check_fields(self, f"{self.name}." if self.name else "")
+
+
+def to_tree(config: Any) -> Tree:
+    """A configuration as JSON's types; a group that is one of several kinds says which."""
+    cls: Any = type(config)
+    kind = kind_of(cls)
+    tree: Tree = {} if kind is None else {"kind": kind}
+    for name in _fields(cls):
+        value = getattr(config, name)
+        tree[name] = to_tree(value) if dataclasses.is_dataclass(value) else value
+    return tree
+
+
+def from_tree(cls: Any, tree: Tree) -> Any:
+    """The configuration that `to_tree` wrote; fields that are missing have their defaults."""
+    values: Tree = {}
+    for name, value in tree.items():
+        if name == "kind" and kind_of(cls) is not None:
+            continue
+        hint = _hint(cls, name)
+        groups = group_kinds(hint)
+        if groups and isinstance(value, dict):
+            value = from_tree(_group_of(cls, name, value), value)
+        elif not dataclasses.is_dataclass(value) and not _fits(value, hint):
+            raise MulvError(f"{cls.__name__}.{name} is {value!r}, which is not {_words(hint)}")
+        values[name] = value
+    return cls(**values)
+
+
+def with_options(config: T, options: Options) -> T:
+    """The configuration with options changed; limits hold for the whole, not on the way there.
+
+    A field of several kinds takes a kind's name, and keeps what the two kinds share: `{"critic": "deep"}`.
+    """
+    tree = to_tree(config)
+    for name, value in options.items():
+        _set(type(config), tree, name.split("."), value, name)
+    return from_tree(type(config), tree)
+
+
+def _set(cls: type, tree: Tree, path: list[str], value: Any, name: str) -> None:
+    field, *rest = path
+    hint = _hint(cls, field, name)
+    kinds = group_kinds(hint)
+    if not rest:
+        if isinstance(value, str) and len(kinds) > (NONE not in kinds):
+            value = (
+                None
+                if (group := lookup(f"kind of {name}", value, kinds)) is None
+                else _shared(group, tree.get(field))
+            )
+        elif isinstance(value, dict) and kinds:
+            value = (tree.get(field) or to_tree(_first(kinds)())) | value
+        tree[field] = value
+        return
+    if not kinds:
+        raise MulvError(f"no option is called {name!r}: {field} is a single value")
+    if not isinstance(tree.get(field), dict):
+        tree[field] = to_tree(_first(kinds)())
+    _set(_group_of(cls, field, tree[field]), tree[field], rest, value, name)
+
+
+def _first(kinds: dict[str, type | None]) -> type:
+    return next(group for group in kinds.values() if group is not None)
+
+
+def _shared(group: type, old: Any) -> Tree:
+    """Another kind of group: its defaults, with what the old one also has."""
+    new = to_tree(group())
+    return new | {name: value for name, value in (old or {}).items() if name in new and name != "kind"}
+
+
+@functools.cache
+def group_kinds(hint: Any) -> dict[str, type | None]:
+    """The groups a field may hold, by kind; empty where it holds a plain value."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return group_kinds(typing.get_args(hint)[0])
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    parts = typing.get_args(hint) if union else (hint,)
+    if not any(dataclasses.is_dataclass(part) for part in parts):
+        return {}
+    return {
+        NONE if part is types.NoneType else kind_of(part) or "": None if part is types.NoneType else part
+        for part in parts
+    }
+
+
+def kind_of(group: Any) -> str | None:
+    """The name of a group among those of its union, where it has one."""
+    return None if "kind" in _fields(group) else getattr(group, "kind", None)
+
+
+def _group_of(cls: type, name: str, tree: Tree) -> type:
+    kinds = {kind: group for kind, group in group_kinds(_hint(cls, name)).items() if group is not None}
+    if len(kinds) == 1:
+        return next(iter(kinds.values()))
+    if not isinstance(kind := tree.get("kind"), str):
+        raise MulvError(f"{cls.__name__}.{name} says no kind; there are: {', '.join(kinds)}")
+    return lookup(f"kind of {name}", kind, kinds)
+
+
+def _hint(cls: type, field: str, name: str | None = None) -> Any:
+    if field not in _fields(cls):
+        near = nearest(field, _fields(cls))
+        where = "" if name is None or name == field else f" (in {name!r})"
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise MulvError(f"{cls.__name__} has no field {field!r}{where}{hint}")
+    return _hints(cls)[field]
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, dataclasses.Field]:
+    return {f.name: f for f in dataclasses.fields(cls)}
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a JSON value is of an annotated type (the few that configurations use)."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal:
+        return value in typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_fits(value, option) for option in typing.get_args(hint))
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _words(hint: Any) -> str:
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(map(repr, typing.get_args(hint)))
+    return hint.__name__ if isinstance(hint, type) else str(hint)
