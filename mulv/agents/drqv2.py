@@ -60,9 +60,9 @@ class DrQV2Config(WindowConfig):
     """Pixels by which frames are shifted at most, in updates; 0 is not at all."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.normalise_observations or self.encode_changes:
             raise MulvError("normalise_observations and encode_changes are for vectors; leave them off here")
+        super().__post_init__()
 
 
 PRESETS = {

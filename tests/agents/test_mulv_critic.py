@@ -225,7 +225,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
     ],
 )
 def test_every_variant_finds_the_return_of_terminal_steps(changes):
-    assert_the_return_is_found(MuLV(replace(SMALL, **changes), SPEC), rounds=1, updates=400)
+    assert_the_return_is_found(MuLV(with_options(SMALL, changes), SPEC), rounds=1, updates=400)
 
 
 def test_the_last_leaf_is_looked_at():
