@@ -9,7 +9,7 @@ from mulv.bench import estimate
 from mulv.bench.suite import Job, Method, Suite, read_suite
 from mulv.bench.suites import SUITES, find_suite
 from mulv.core.errors import MulvError
-from mulv.run.config import differences, to_json
+from mulv.run.config import Change, differences, to_json, with_run_options
 from tests.bench.sweeps import write_suite
 
 READY = [suite for suite in SUITES.values() if not suite.lacks()]
@@ -101,13 +101,13 @@ def test_sac_has_what_mulv_has_but_the_representation(name: str, variant: str) -
 @pytest.mark.parametrize(
     ("suite", "method", "change"),
     [
-        ("ablate-window", "mulv/window-5", "agent.window: 3 in the run, 5 now"),
-        ("ablate-latent", "mulv/latent-2048", "agent.latent_dim: 128 in the run, 2048 now"),
-        ("ablations-20k", "mulv/family-relu", "agent.family: fourier in the run, relu now"),
-        ("scale-30k", "mulv/scaled", "agent.scale_rewards: False in the run, True now"),
+        ("ablate-window", "mulv/window-5", Change("agent.window", 3, 5)),
+        ("ablate-latent", "mulv/latent-2048", Change("agent.latent.dim", 128, 2048)),
+        ("ablations-20k", "mulv/family-relu", Change("agent.critic.family", "fourier", "relu")),
+        ("scale-30k", "mulv/scaled", Change("agent.scale_rewards", False, True)),
     ],
 )
-def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: str) -> None:
+def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: Change) -> None:
     default = {"ablate-window": "mulv/window-3", "ablate-latent": "mulv/latent-128"}.get(suite, "mulv")
     chosen = SUITES[suite].chosen(tasks=["HalfCheetah-P"], seeds=1)
     jobs = {job.method: job.config for job in chosen.jobs()}
@@ -117,12 +117,14 @@ def test_a_variant_changes_what_its_name_says(suite: str, method: str, change: s
 def test_exploration_compares_a_bonus_with_none_on_every_task() -> None:
     jobs = configs(SUITES["exploration"])
     for task in SUITES["exploration"].tasks:
-        lines = differences(jobs["mulv/no-bonus", task, 0].config, jobs["mulv", task, 0].config)
-        assert [line.split(":")[0] for line in lines] == [
-            "agent.bonus_scale",
-            "agent.discrete_policy",  # entropy is what the other explores by
-            "agent.exploration_rate",
-        ]
+        without, with_bonus = jobs["mulv/no-bonus", task, 0].config, jobs["mulv", task, 0].config
+        assert without.agent.bonus is None
+        assert with_bonus.agent.bonus.scale == 2.0
+        # Entropy is what the other explores by.
+        kinds = [config.agent.discrete_policy.kind for config in (without, with_bonus)]
+        assert kinds == ["soft", "greedy"]
+        same = {"bonus": None, "discrete_policy": "soft"}
+        assert with_run_options(with_bonus, same) == without
 
 
 def test_some_tasks_have_options_of_their_own_under_those_of_a_method() -> None:
@@ -168,7 +170,7 @@ def test_offline_runs_have_their_tasks_data_and_count_updates() -> None:
         ("bc", "bc"),
     ]
     penalty, none = (job.config.agent for job in jobs[:2])
-    assert (penalty.bonus_use, penalty.bonus_scale > 0, none.bonus_scale) == ("pessimism", True, 0.0)
+    assert (penalty.bonus.use, penalty.bonus.scale > 0, none.bonus) == ("pessimism", True, None)
     for config in (job.config for job in jobs):
         assert config.data == "datasets/Hopper-P/medium-replay"
         assert (config.offline_updates, config.total_steps, config.learning_starts) == (10_000, 0, 0)

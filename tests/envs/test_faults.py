@@ -177,7 +177,7 @@ def run_and_close(lanes: VectorEnv) -> None:
     try:
         lanes.start()
         for _ in range(5):
-            lanes.step(np.zeros((lanes.num, 2), np.float32))
+            lanes.step(np.zeros((lanes.num_envs, 2), np.float32))
     finally:
         lanes.close()
 

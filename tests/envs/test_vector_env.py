@@ -74,8 +74,8 @@ def collect(lanes: VectorEnv, steps: int) -> list[list[Step]]:
     """Each lane's rows, one at a time, in the order in which the replay would append them."""
     blocks = [lanes.start()]
     for i in range(steps):
-        blocks += lanes.step(np.full((lanes.num, 2), 0.01 * (i + 1), np.float32))
-    per_lane: list[list[Step]] = [[] for _ in range(lanes.num)]
+        blocks += lanes.step(np.full((lanes.num_envs, 2), 0.01 * (i + 1), np.float32))
+    per_lane: list[list[Step]] = [[] for _ in range(lanes.num_envs)]
     for block in blocks:
         for row, lane in enumerate(block.lane):
             per_lane[lane].append(Step(*(column[row] for column in block)))

@@ -109,7 +109,7 @@ def test_no_worker_outlives_a_killed_run(tmp_path: Path) -> None:
         (["train", "--preset", "papper"], "no preset of mulv is called 'papper'; did you mean 'paper'?"),
         (["train", "--resume", "nowhere"], "nowhere is not a run directory: it has no config.json"),
         (["train", "--window", "0"], "window is 0; it must be at least 1"),
-        (["train", "--algo", "sac", "--task", "CartPole-v1"], "SAC needs continuous actions"),
+        (["train", "--algo", "sac", "--task", "CartPole-v1"], "SAC-MLP needs continuous actions"),
         (
             ["train", "--task", "Swimmer-v5", "--keep", "0-99"],
             "position 99, but the observation has 8 entries",

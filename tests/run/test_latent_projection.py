@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.bench.curves import latent_visits
+from mulv.bench.curves import projection_picture
 from mulv.core.options import with_options
 from mulv.nets.trunk import TrunkConfig
 from mulv.run.diagnostics.latent_projection import POINTS, principal_components
@@ -31,9 +31,9 @@ def test_the_two_directions_are_the_widest_and_their_shares_those_of_the_varianc
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_run_saves_where_it_was_when_asked_and_only_then(tmp_path: Path, asked: bool) -> None:
-    config = tiny(algo="mulv", agent=AGENT, total_steps=200, eval_every=200, visits=asked)
+    config = tiny(algo="mulv", agent=AGENT, total_steps=200, eval_every=200, latent_projection=asked)
     train(config, tmp_path / "run", progress=False)
-    saved = tmp_path / "run" / "visits.npz"
+    saved = tmp_path / "run" / "latent_projection.npz"
     assert saved.exists() == asked
     if not asked:
         return
@@ -45,5 +45,5 @@ def test_a_run_saves_where_it_was_when_asked_and_only_then(tmp_path: Path, asked
         assert (visits["age"][0], visits["age"][-1]) == (0.0, pytest.approx(199 / 201))
         rewards = np.fromfile(tmp_path / "run" / "replay" / "reward.bin", np.float32)
         assert set(visits["reward"]) <= set(rewards)
-    picture = latent_visits(saved, "where it was", tmp_path / "visits.png")
+    picture = projection_picture(saved, "where it was", tmp_path / "visits.png")
     assert picture.read_bytes()[:4] == b"\x89PNG"

@@ -216,7 +216,7 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         ({"agent": {"window": 0}}, "window is 0"),
         ({"agent": {"gamma": 2.0}}, "gamma is 2.0"),
         ({"agent": {"pink_noise_octaves": 0}}, "pink_noise_octaves is 0"),
-        ({"agent": {"pink_noise_octaves": 40}}, "pink_noise_octaves is 40; it must be at most 20"),
+        ({"agent": {"pink_noise_octaves": 40}}, "pink_noise_octaves is 40; it must lie between 1 and 20"),
         ({"seed": "one"}, "seed is 'one'"),
         ({"total_steps": -5}, "total_steps is -5"),
         ({"agent": {"trunk": {"kind": "transformer"}}}, "kind is 'transformer'"),

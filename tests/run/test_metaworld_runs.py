@@ -1,6 +1,5 @@
 """Every Meta-world task, its first thousand steps: stepped, drawn, learned from, its success recorded."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from mulv.agents import preset
 from mulv.core.errors import MulvError
+from mulv.core.options import with_options
 from mulv.envs import PIXEL_TASKS
 from mulv.envs.rendering.gl import find_gl
 from mulv.run.config import RunConfig
@@ -16,7 +16,7 @@ from mulv.run.train import train
 pytest.importorskip("metaworld", reason="Meta-world is not installed: pip install 'mulv[metaworld]'")
 TASKS = [name for name, task in PIXEL_TASKS.items() if task.suite == "metaworld"]
 PIXELS = preset("mulv", "pixels")
-AGENT = replace(PIXELS, image=replace(PIXELS.image, pretraining=8))
+AGENT = with_options(PIXELS, {"image.pretraining": 8})
 STEPS = 1000  # of the simulator: two of them a decision, five hundred an episode
 
 

@@ -64,15 +64,15 @@ def test_pretraining_comes_on_top_of_the_updates_that_steps_are_worth(whole: Pat
 def test_a_run_that_sees_resumes_bit_for_bit(whole: Path, tmp_path: Path) -> None:
     cut = shutil.copytree(whole, tmp_path / "cut")
     shutil.rmtree(cut / "checkpoints" / "0000000600")
-    shutil.rmtree(cut / "strips")
+    shutil.rmtree(cut / "reconstructions")
     train(frames(), cut, progress=False, resume=True)
     assert fingerprint(cut) == fingerprint(whole)
-    newest = "strips/0000000600.png"
+    newest = "reconstructions/0000000600.png"
     assert (cut / newest).read_bytes() == (whole / newest).read_bytes()
 
 
 def test_strips_show_the_frames_of_the_replay_above_what_is_drawn_of_them(whole: Path) -> None:
-    shown = np.stack([imageio.imread(path) for path in sorted((whole / "strips").glob("*.png"))])
+    shown = np.stack([imageio.imread(path) for path in sorted((whole / "reconstructions").glob("*.png"))])
     assert len(shown) == 2  # evaluations
     small = shown[-1][::SCALE, ::SCALE]
     kept = np.fromfile(whole / "replay" / "obs.bin", np.uint8).reshape(-1, 64, 64, 3)
