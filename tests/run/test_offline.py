@@ -19,7 +19,7 @@ from mulv.core.errors import MulvError
 from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 from mulv.data import Replay, ReplayLayout
-from mulv.data.episodes import Dataset, fill, read_episodes, survey
+from mulv.data.episodes import Dataset, Episode, fill, read_episodes, survey
 from mulv.run.config import RunConfig
 from mulv.run.offline.collect import CollectConfig, collect
 from mulv.run.train import train
