@@ -9,9 +9,9 @@ from typing import IO
 import numpy as np
 
 from mulv.bench.estimate import steps_a_second
-from mulv.bench.lines import Result
 from mulv.bench.process import Message
 from mulv.bench.suite import Job
+from mulv.run.result import RunResult
 
 REDRAW_SECONDS = 0.5
 LINES_SECONDS = 60.0  # between lines of one run in a log file
@@ -78,7 +78,7 @@ class Board:
         if pace.rate:
             self._rates[job.method] = pace.rate
 
-    def done(self, job: Job, result: Result) -> None:
+    def done(self, job: Job, result: RunResult) -> None:
         final = result["final_mean"]
         said = "not evaluated" if final is None else f"final return {final:.1f}"
         self._end(job, "done", f"{said}, {duration(result['wall_s'])}")

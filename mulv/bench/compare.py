@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from mulv.bench.lines import Result, length_of, read_result
+from mulv.bench.lines import length_of, read_result
 from mulv.bench.runs import changed_options
 from mulv.core.errors import MulvError
+from mulv.run.result import RunResult
 
 
-def read_results(runs: Sequence[Path]) -> list[Result]:
+def read_results(runs: Sequence[Path]) -> list[RunResult]:
     """The result lines of run directories; runs of one algorithm are told apart by their options."""
     if not runs:
         raise MulvError("there is nothing to compare; give run directories, such as runs/*/*/seed-0")
@@ -27,14 +28,14 @@ def read_results(runs: Sequence[Path]) -> list[Result]:
     return results
 
 
-def _read(run: Path) -> Result:
+def _read(run: Path) -> RunResult:
     result = read_result(run)
     if not result["eval_returns"]:
         raise MulvError(f"{run} was never evaluated; there is nothing to compare")
     return result
 
 
-def table(results: Sequence[Result]) -> list[str]:
+def table(results: Sequence[RunResult]) -> list[str]:
     """A line a run, best first."""
     width = max(len(result["method"]) for result in results)
     lines = [f"{'method':{width}}  {'seed':>4}  {'steps':>9}  {'final return':>16}  {'minutes':>7}"]

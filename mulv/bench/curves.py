@@ -11,8 +11,9 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mulv.bench.lines import Result, axis_of, length_of
+from mulv.bench.lines import axis_of, length_of
 from mulv.core.errors import MulvError
+from mulv.run.result import RunResult
 
 
 def check_picture(path: Path) -> None:
@@ -24,9 +25,9 @@ def check_picture(path: Path) -> None:
         raise MulvError(f"there is no directory {path.parent} to write {path.name} in; make it first")
 
 
-def learning_curve(result: Result, path: Path) -> Path:
+def learning_curve(result: RunResult, path: Path) -> Path:
     """One run: the mean return of each evaluation, with every episode as a dot."""
-    steps, returns = np.asarray(result[axis_of(result)]), np.asarray(result["eval_returns"])
+    steps, returns = np.asarray(axis_of(result)), np.asarray(result["eval_returns"])
     length, unit = length_of(result)
     figure, axes = _axes(unit)
     axes.plot(np.repeat(steps, returns.shape[1]), returns.ravel(), ".", color="C0", alpha=0.25, markersize=4)
@@ -86,7 +87,7 @@ def projection_picture(projection: Path, title: str, path: Path) -> Path:
     return _save(figure, axes, title, path)
 
 
-def compare(results: list[Result], title: str, path: Path) -> Path:
+def compare(results: list[RunResult], title: str, path: Path) -> Path:
     """Several methods on one task: a thin line a seed, a thick one for their mean."""
     figure, axes = _axes(length_of(results[0])[1])
     _draw_methods(axes, results, _methods(results))
@@ -94,9 +95,9 @@ def compare(results: list[Result], title: str, path: Path) -> Path:
     return _save(figure, axes, title, path)
 
 
-def compare_on_tasks(results: list[Result], title: str, path: Path) -> Path:
+def compare_on_tasks(results: list[RunResult], title: str, path: Path) -> Path:
     """Several methods on several tasks, each as in `compare`, side by side."""
-    by_task: dict[str, list[Result]] = defaultdict(list)
+    by_task: dict[str, list[RunResult]] = defaultdict(list)
     for result in results:
         by_task[result["task"]].append(result)
     columns = min(3, len(by_task))
@@ -120,18 +121,18 @@ def compare_on_tasks(results: list[Result], title: str, path: Path) -> Path:
     return path
 
 
-def _methods(results: list[Result]) -> list[str]:
+def _methods(results: list[RunResult]) -> list[str]:
     return list(dict.fromkeys(result["method"] for result in results))
 
 
-def _draw_methods(axes: Axes, results: list[Result], methods: list[str]) -> None:
+def _draw_methods(axes: Axes, results: list[RunResult], methods: list[str]) -> None:
     """Each of the methods in a colour of its own, those that have no result here left out."""
     for number, method in enumerate(methods):
         runs = [result for result in results if result["method"] == method]
         if not runs:
             continue
         means = np.asarray([np.mean(run["eval_returns"], axis=1) for run in runs])
-        steps, colour = runs[0][axis_of(runs[0])], f"C{number}"
+        steps, colour = axis_of(runs[0]), f"C{number}"
         axes.plot(steps, means.T, color=colour, alpha=0.35, linewidth=0.8)
         seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
         axes.plot(steps, means.mean(axis=0), color=colour, linewidth=2.2, label=f"{method} ({seeds})")

@@ -3,33 +3,26 @@
 import itertools
 import json
 import math
+import typing
 from pathlib import Path
 from typing import Any
 
 from mulv.core.errors import MulvError
+from mulv.run.result import RunResult
 
-Result = dict[str, Any]  # a result line
-
-FIELDS: dict[str, type | tuple[type, ...]] = {
-    "suite": str,
-    "method": str,
-    "task": str,
-    "seed": int,
-    "env_steps": int,
-    "eval_env_steps": list,
-    "eval_returns": list,
-    "config": dict,
-    "config_hash": str,
-    "commit": str,
-    "versions": dict,
-    "wall_s": (int, float),
+# What a line must have, and of which type; JSON has one kind of number.
+_HINTS = typing.get_type_hints(RunResult)
+FIELDS = {
+    name: (int, float) if _HINTS[name] is float else typing.get_origin(_HINTS[name]) or _HINTS[name]
+    for name in RunResult.__annotations__
+    if name in RunResult.__required_keys__
 }
 
 
-def parse_line(line: str | bytes, where: str) -> Result:
+def parse_line(line: str | bytes, where: str) -> RunResult:
     """The run of a line; what is wrong with it is said with where it is."""
     try:
-        result: Result = json.loads(line)
+        result = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise MulvError(f"{where} is damaged ({error})") from error
     if fault := _fault(result):
@@ -37,7 +30,7 @@ def parse_line(line: str | bytes, where: str) -> Result:
     return result
 
 
-def read_result(run: Path) -> Result:
+def read_result(run: Path) -> RunResult:
     """The result line that a run directory holds."""
     file = run / "result.json"
     if not file.exists():
@@ -45,14 +38,14 @@ def read_result(run: Path) -> Result:
     return parse_line(file.read_bytes(), str(file))
 
 
-def axis_of(result: Result) -> str:
-    """What a run's evaluations are told apart by: updates where it learned from data alone at first."""
-    return "eval_updates" if "eval_updates" in result else "eval_env_steps"
+def axis_of(result: RunResult) -> list[int]:
+    """Where a run's evaluations lie: in updates where it learned from data alone at first, else in steps."""
+    return result.get("eval_updates") or result["eval_env_steps"]
 
 
-def length_of(result: Result) -> tuple[int, str]:
+def length_of(result: RunResult) -> tuple[int, str]:
     """How long a run was, and of what."""
-    offline = axis_of(result) == "eval_updates"
+    offline = "eval_updates" in result
     return (result["updates"], "updates") if offline else (result["env_steps"], "environment steps")
 
 
@@ -65,7 +58,8 @@ def _fault(result: Any) -> str | None:
             return f"{name} is missing"
         if not isinstance(result[name], kind):
             return f"{name} is {result[name]!r:.40}"
-    axis, returns, success = axis_of(result), result["eval_returns"], result.get("eval_success")
+    axis = "eval_updates" if "eval_updates" in result else "eval_env_steps"
+    returns, success = result["eval_returns"], result.get("eval_success")
     steps = result.get(axis)
     if not isinstance(steps, list) or not _grows(steps):
         return f"{axis} does not grow"

@@ -8,7 +8,7 @@ _DMC = """
     quadruped-run cartpole-swingup_sparse hopper-hop cheetah-run walker-run
 """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
-METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.suite == "metaworld")
+METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.simulator == "metaworld")
 # `mulv/paper` and `drqv2` are of published sizes, `mulv` is ours; all begin with the paper's random steps.
 SEEING_OPTIONS: Options = {"learning_starts": 4000}
 SEEING = {

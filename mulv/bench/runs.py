@@ -10,6 +10,7 @@ import numpy as np
 from mulv.bench.lines import axis_of, length_of
 from mulv.bench.published import split_task
 from mulv.run.config import differences
+from mulv.run.result import RunResult
 
 METHODS = ("mulv", "sac", "bc", "lvrep", "drqv2", "dreamer", "slac", "psr", "mwm")  # the order of tables
 
@@ -43,7 +44,7 @@ class Run:
         return f"{self.method} (full obs.)" if split_task(self.task).view == "F" else self.method
 
 
-def to_runs(results: Iterable[dict[str, Any]]) -> list[Run]:
+def to_runs(results: Iterable[RunResult]) -> list[Run]:
     """Result lines as runs.
 
     Of equal ones the last counts; where a seed ran twice with other options, these become part of the name.
@@ -67,7 +68,7 @@ def to_runs(results: Iterable[dict[str, Any]]) -> list[Run]:
     return named
 
 
-def _run(result: dict[str, Any]) -> Run:
+def _run(result: RunResult) -> Run:
     success = result.get("eval_success")
     return Run(
         suite=result["suite"],
@@ -75,7 +76,7 @@ def _run(result: dict[str, Any]) -> Run:
         task=result["task"],
         seed=result["seed"],
         env_steps=length_of(result)[0],
-        steps=np.asarray(result[axis_of(result)], float),
+        steps=np.asarray(axis_of(result), float),
         returns=np.asarray([np.mean(episodes) for episodes in result["eval_returns"]], float),
         success=None if success is None else np.asarray([np.mean(s) for s in success], float),
         config=result["config"],

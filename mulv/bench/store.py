@@ -15,8 +15,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from mulv.bench.lines import Result, parse_line, read_result
+from mulv.bench.lines import parse_line, read_result
 from mulv.core.errors import MulvError
+from mulv.run.result import RunResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ _FOUND = ["env_steps", "return_mean", "return_std", "episodes", "success", "fina
 COLUMNS = [*_RUN, *_FOUND, "final_mean", "updates", "config_hash", "commit", "code", "wall_s"]
 
 
-def read_store(directory: Path) -> list[Result]:
+def read_store(directory: Path) -> list[RunResult]:
     """Every finished run of a store; a damaged line is an error that names its file and number."""
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a store of results: there is no such directory")
@@ -41,7 +42,7 @@ def _files(directory: Path) -> list[Path]:
     return [file for file in found if file.parent.name not in REFERENCES and file.name not in RUN_LOGS]
 
 
-def find_runs(directory: Path) -> list[Result]:
+def find_runs(directory: Path) -> list[RunResult]:
     """The runs of a store, or where there is none those of the run directories below; at least one."""
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a directory of results")
@@ -52,14 +53,14 @@ def find_runs(directory: Path) -> list[Result]:
     return runs
 
 
-def read_lines(file: Path) -> Iterator[Result]:
+def read_lines(file: Path) -> Iterator[RunResult]:
     """The runs of one file. A last line without its end is what a crash left: it is no run."""
     *whole, rest = file.read_bytes().split(b"\n")
     for number, raw in enumerate([*whole, rest] if _is_line(rest) else whole, 1):
         yield parse_line(raw, f"{file}:{number}")
 
 
-def append(directory: Path, result: Result) -> bool:
+def append(directory: Path, result: RunResult) -> bool:
     """Add a finished run, unless it is there already; on disk when this returns, whole or not at all."""
     file = directory / result["suite"] / f"{result['method'].replace('/', '-')}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +81,7 @@ def append(directory: Path, result: Result) -> bool:
     return True
 
 
-def identity(result: Result) -> tuple[Any, ...]:
+def identity(result: RunResult) -> tuple[Any, ...]:
     """What makes two lines one run."""
     return (result["method"], result["task"], result["seed"], result.get("config_hash"), result.get("code"))
 
@@ -93,7 +94,7 @@ def load(directory: Path | str) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _rows(result: Result) -> Iterator[dict[str, Any]]:
+def _rows(result: RunResult) -> Iterator[dict[str, Any]]:
     steps, returns, success = result["eval_env_steps"], result["eval_returns"], result.get("eval_success")
     run = {name: result.get(name) for name in COLUMNS}
     for number, (at, episodes) in enumerate(zip(steps, returns, strict=True)):

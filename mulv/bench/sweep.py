@@ -18,6 +18,7 @@ from mulv.core.errors import MulvError
 from mulv.run.config import config_hash, from_json
 from mulv.run.directory import code_version, commit
 from mulv.run.interrupts import Interrupts
+from mulv.run.result import RunResult
 
 WAIT_SECONDS = 0.5
 
@@ -32,13 +33,13 @@ class Tally:
     signum: int | None = None  # what stopped it, if anything did
 
 
-def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -> dict[str, store.Result]:
+def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -> dict[str, RunResult]:
     """Which jobs are in the store, by key. A line counts by its config; with `same_code` by its code too.
 
     Fields that were added to configurations since take their defaults, which leave a run what it was.
     """
     wanted = {(job.method, config_hash(job.config)): job.key for job in jobs}
-    found: dict[str, store.Result] = {}
+    found: dict[str, RunResult] = {}
     for suite in {job.suite for job in jobs}:
         for file in sorted((directory / suite).glob("*.jsonl")):
             for line in store.read_lines(file):

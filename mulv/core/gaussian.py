@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+LOG_STD_RANGE = (-5.0, 1.0)  # of latents
 EDGE = 1 - 2**-23  # float32 has no arctanh of 1
 
 
@@ -26,6 +27,12 @@ class DiagonalNormal(eqx.Module):
         ratio = self.std / other.std
         distance = (self.mean - other.mean) / other.std
         return 0.5 * (jnp.square(ratio) + jnp.square(distance) - 1) - jnp.log(ratio)
+
+
+def squashed_std(raw: Float[Array, "*any"]) -> Float[Array, "*any"]:
+    """A network's output as standard deviations, whose logarithm lies within LOG_STD_RANGE."""
+    low, high = LOG_STD_RANGE
+    return jnp.exp(low + (high - low) * jax.nn.sigmoid(raw))
 
 
 class TanhNormal(eqx.Module):

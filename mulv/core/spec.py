@@ -7,6 +7,8 @@ import numpy as np
 
 from mulv.core.errors import MulvError
 
+FRAME_SHAPE = (64, 64, 3)  # of observations that are images, of uint8
+
 
 @dataclass(frozen=True)
 class EnvSpec:

@@ -27,7 +27,7 @@ def pixel_paragraphs() -> list[str]:
     families: dict[str, list[str]] = {}
     for task in PIXEL_TASKS.values():
         how = "drawn without GL" if task.camera is None else f"camera {task.camera}"
-        families.setdefault(f"{task.suite}, {task.horizon} steps, {how}", []).append(task.name)
+        families.setdefault(f"{task.simulator}, {task.horizon} steps, {how}", []).append(task.name)
     return [f"{family}: {', '.join(names)}" for family, names in families.items()]
 
 

@@ -1,6 +1,5 @@
 """From a name to an environment: mulv's own tasks, any dm_control task, any Gymnasium id."""
 
-import importlib.util
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +13,7 @@ from mulv.envs.pixel_tasks import PIXEL_TASKS
 from mulv.envs.rendering.frames import Draw, FrameObservation, check_frames, is_image
 from mulv.envs.rendering.gl import Quality
 from mulv.envs.rendering.pendulum import PendulumView
+from mulv.envs.simulators import SIMULATORS
 from mulv.envs.tasks import TASKS, Task, gymnasium_id
 from mulv.envs.wrappers import ActionRepeat, Keep, KeepImage, KeepObservation, UnitAction, parse_keep
 
@@ -52,8 +52,7 @@ def resolve(name: str, keep: str | None = None) -> Task:
     if ours is not None:
         if chosen is not None:
             raise MulvError(f"{ours.name} says itself what is kept; --keep is for other environments")
-        if ours.suite == "metaworld" and not importlib.util.find_spec("metaworld"):
-            raise MulvError(f"{name} needs the extra metaworld: pip install 'mulv[metaworld]'")
+        SIMULATORS[ours.simulator].require(name)
         return ours
     for id_ in (short, f"mulv/{short}-v0"):  # the second: a POMDP of the theory room
         if id_ in gym.registry:
@@ -97,7 +96,7 @@ def make_env(
         return _build_pixels(task, kwargs, repeat, camera, render_quality)
     if camera is not None or render_quality is not None:
         raise MulvError(f"{task.name} is not drawn; --camera and --render-quality are for -px tasks")
-    env = _simulator(task, kwargs)
+    env = SIMULATORS[task.simulator].make(task, **kwargs)
     if task.reward == "mbbl":
         env = MBBLReward(env, task.id)
     return _repeated(adapt(env, task.keep), repeat)
@@ -133,25 +132,10 @@ def env_spec(env: gym.Env | gym.vector.VectorEnv) -> EnvSpec:
     return EnvSpec(tuple(obs.shape or ()), act_dim, discrete, str(obs.dtype))
 
 
-def _simulator(task: Task, kwargs: dict[str, Any]) -> gym.Env:
-    if task.suite == "dm_control":
-        from mulv.envs.dm_control import DMControlEnv
-
-        return DMControlEnv(task.id, **kwargs)
-    if task.suite == "metaworld":
-        from mulv.envs.metaworld import MetaWorldEnv
-
-        return MetaWorldEnv(task.id, **kwargs)
-    try:
-        return gym.make(task.id, disable_env_checker=True, **task.kwargs, **kwargs)
-    except (gym.error.Error, ImportError, TypeError) as error:
-        raise MulvError(f"{task.id} could not be made: {error}") from error
-
-
 def _build_pixels(
     task: Task, kwargs: dict[str, Any], repeat: int, camera: str | int | None, quality: Quality | None
 ) -> gym.Env:
-    env = _simulator(task, kwargs)
+    env = SIMULATORS[task.simulator].make(task, **kwargs)
     if task.camera is None:
         if camera is not None or quality is not None:
             raise MulvError(f"{task.name} is drawn without cameras; leave --camera and --render-quality out")

@@ -4,7 +4,7 @@ As in the paper's table: 64×64×3, each action taken twice, episodes of 500 (Me
 steps, one million and half a million of them in a run, cameras corner2 and 2.
 """
 
-from mulv.envs.tasks import Simulator, Task
+from mulv.envs.tasks import Task
 
 # Domain: its tasks. What the suite had at version 1.0.43.
 _DM_CONTROL = {
@@ -46,10 +46,10 @@ _METAWORLD = """
 
 
 def _task(
-    name: str, suite: Simulator, id_: str, horizon: int, env_steps: int, camera: str | int | None
+    name: str, simulator: str, id_: str, horizon: int, env_steps: int, camera: str | int | None
 ) -> Task:
     return Task(
-        f"{name}-px", suite, id_, None, horizon, env_steps, pixels=True, camera=camera, action_repeat=2
+        f"{name}-px", simulator, id_, None, horizon, env_steps, pixels=True, camera=camera, action_repeat=2
     )
 
 

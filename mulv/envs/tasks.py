@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Simulator = Literal["gymnasium", "dm_control", "metaworld"]
-
 
 @dataclass(frozen=True)
 class Task:
@@ -14,7 +12,7 @@ class Task:
     """
 
     name: str
-    suite: Simulator
+    simulator: str  # a name of SIMULATORS (simulators.py)
     id: str  # Gymnasium's id, dm_control's "domain-task", or Meta-world's name
     keep: tuple[int, ...] | tuple[str, ...] | None
     horizon: int

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, UInt8
 
 from mulv.core.errors import MulvError
+from mulv.core.spec import FRAME_SHAPE
 from mulv.nets.conv import Conv, ConvMethod
 from mulv.nets.trunk import Linear
 
-FRAME_SHAPE = (64, 64, 3)
 CHANNELS, LAYERS, SMALLEST = 32, 4, 4
 UNITS = (100, 1024)  # of the decoder's layers before its convolutions
 # ImageNet's, as the paper says.

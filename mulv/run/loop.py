@@ -6,13 +6,12 @@ env ──Step──▶ replay ──Batch──▶ update(state, batch, key) �
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from typing import Any
 
 import gymnasium as gym
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from mulv.agents.base import AbstractAgent
@@ -21,6 +20,7 @@ from mulv.core.types import AnyBatch, Metrics, PyTree
 from mulv.data import Replay
 from mulv.envs import VectorEnv
 from mulv.run import checkpoint, compiled, seeding
+from mulv.run.collection import Collector
 from mulv.run.config import RunConfig
 from mulv.run.counters import Counters, crossed
 from mulv.run.diagnostics.latent_projection import latent_projection
@@ -29,7 +29,6 @@ from mulv.run.evaluation import Evaluation, Evaluator, Stopped
 from mulv.run.interrupts import Interrupted, Interrupts
 from mulv.run.logging import Logger
 from mulv.run.progress import Watcher
-from mulv.run.roll_in import RollIn
 from mulv.run.runtime import give_back_memory
 from mulv.run.seeding import Stream
 from mulv.run.updates import Batches
@@ -48,15 +47,15 @@ class Trainer:
         make: Callable[[], gym.Env],
         counters: Counters,
     ):
-        self.config, self.agent, self.envs, self.replay, self.logger = config, agent, envs, replay, logger
+        self.config, self.agent, self.replay, self.logger = config, agent, replay, logger
         self.counters = counters
         self.state = compiled.init(agent, seeding.key(config.seed, Stream.INIT))
-        self.carry = compiled.init_carry(agent, envs.num_envs)
         self.keys = {s: seeding.key(config.seed, s) for s in (Stream.ACT, Stream.UPDATE)}
         self.rngs = {s: seeding.generator(config.seed, s) for s in (Stream.REPLAY, Stream.WARM_UP)}
         self.batches = Batches(config, agent, replay, self.counters, self.rngs[Stream.REPLAY])
-        self.roll_in = RollIn(envs.num_envs, config.agent.roll_in_length, self.rngs[Stream.WARM_UP])
-        self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
+        self.collector = Collector(
+            config, agent, envs, replay, counters, self.keys[Stream.ACT], self.rngs[Stream.WARM_UP]
+        )
         self.starts_trained = False  # then the policy, not chance, collects what is learned from first
         self.evaluate_now = False  # due, but perhaps interrupted
         self.metrics: Metrics = {}
@@ -64,6 +63,48 @@ class Trainer:
         self.evaluator = Evaluator(
             make, episodes=config.eval_episodes, seed=config.seed, timeout=config.env_timeout
         )
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a checkpoint keeps of the run beside the agent's state, as JSON's types."""
+        self.replay.flush()
+        begins = bool(self.collector.envs.first.all())
+        return {
+            "counters": asdict(self.counters),
+            "replay_counts": self.replay.counts.tolist(),
+            # Where episodes begin, `restore` writes their first rows again.
+            "replay_sums": self.replay.checksums(
+                rewritten=int(begins and self.collector.envs.episodes_begun.any())
+            ),
+            "episodes_begun": self.collector.envs.episodes_begun.tolist(),
+            "at_episode_end": begins,
+            "evaluate_now": self.evaluate_now,
+            "recent": list(self.collector.recent),
+            "rngs": {stream.name: rng.bit_generator.state for stream, rng in self.rngs.items()},
+            "offsets": self.logger.offsets,
+        }
+
+    def restore(self, state: PyTree, saved: dict[str, Any]) -> bool:
+        """Go on from the agent's state and a `state_dict`; whether an episode was cut off for it.
+
+        The replay is at the saved counts already. A checkpoint within an episode cannot bring the simulator
+        back there: that episode is marked as truncated, and another begins.
+        """
+        self.state = compiled.pack(state)
+        self.collector.recent.extend((ret, length) for ret, length in saved["recent"])
+        self.evaluate_now = saved["evaluate_now"]
+        for name, rng_state in saved["rngs"].items():
+            self.rngs[Stream[name]].bit_generator.state = rng_state
+        self.collector.envs.episodes_begun[:] = saved["episodes_begun"]
+        if not self.collector.envs.episodes_begun.any():  # it has only learned from data so far
+            return False
+        if saved["at_episode_end"]:
+            # The episodes that begin here are already counted, and their first rows written: do both again.
+            self.collector.envs.episodes_begun -= 1
+            self.replay.counts -= 1
+        else:
+            self.replay.mark_truncated()
+        self.replay.append(self.collector.envs.start())
+        return not saved["at_episode_end"]
 
     @property
     def tree(self) -> PyTree:
@@ -97,7 +138,7 @@ class Trainer:
                     self.send()
                     if config.overlap:  # the device learns while the environments step
                         yield from self.due()
-                    self.receive()
+                    self.collector.receive()
                     if not config.overlap:
                         yield from self.due()
                 after = counters.clock
@@ -108,7 +149,7 @@ class Trainer:
                     self.log(fps=(after - start) / (time.perf_counter() - started))
                 if save_due_at is None and crossed(before, after, config.checkpoint_every):
                     save_due_at = after
-                progress.step(after, self.recent[-1][0] if self.recent else None)
+                progress.step(after, self.collector.recent[-1][0] if self.collector.recent else None)
             if self.evaluate_now:
                 try:
                     progress.evaluated(self.evaluate(interrupts))
@@ -121,7 +162,11 @@ class Trainer:
                 raise Interrupted(interrupts.signum)
             # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
             overdue = save_due_at is not None and counters.clock - save_due_at >= config.checkpoint_every
-            if save_due_at is not None and (self.envs.first.all() or overdue) and counters.clock < total:
+            if (
+                save_due_at is not None
+                and (self.collector.envs.first.all() or overdue)
+                and counters.clock < total
+            ):
                 self.check_finite()
                 save()
                 give_back_memory()
@@ -130,39 +175,12 @@ class Trainer:
         save()
 
     def send(self) -> None:
-        """One decision in every lane, on its way to the environments."""
-        envs, config, counters = self.envs, self.config, self.counters
-        if not envs.episodes_begun.any():
-            self.replay.append(envs.start())
-        obs, first = envs.obs, envs.first
-        key, step = self.keys[Stream.ACT], np.int32(counters.agent_steps // envs.num_envs)
-        arguments = self.agent, self.state, self.carry, obs, first, key, step
-        if self.batches.warming_up and not self.starts_trained:
-            actions = envs.random_actions(self.rngs[Stream.WARM_UP])
-            self.carry = compiled.observe(*arguments)._replace(action=jnp.asarray(actions))
-        else:
-            self.carry = compiled.act(*arguments, deterministic=False)
-            actions = np.asarray(self.carry.action)
-            if config.collect == "paper":
-                longest = max((length for _, length in self.recent), default=1)
-                uniform = self.roll_in.uniform(first, longest)
-                if uniform.any():
-                    random = envs.random_actions(self.rngs[Stream.WARM_UP])
-                    actions = np.where(uniform[:, None], random, actions)
-                    self.carry = self.carry._replace(action=jnp.asarray(actions))
+        """One decision for every environment, on its way there."""
+        at_random = self.batches.warming_up and not self.starts_trained
+        actions = self.collector.choose(self.state, at_random=at_random)
         # The action waited for the update, so asking whether it was finite costs nothing here.
         self.check_finite()
-        envs.send(actions)
-
-    def receive(self) -> None:
-        """What the decisions led to, into the replay."""
-        envs, config, counters = self.envs, self.config, self.counters
-        for rows in envs.receive():
-            self.replay.append(rows)
-            counters.agent_steps += int((rows.step > 0).sum())
-        counters.env_steps = counters.agent_steps * config.repeat
-        self.recent.extend((e.ret, e.length) for e in envs.finished)
-        envs.finished.clear()
+        self.collector.envs.send(actions)
 
     def due(self) -> Iterator[AnyBatch]:
         """The batches of a round of updates, if enough are due for one."""
@@ -229,8 +247,8 @@ class Trainer:
     def log(self, fps: float) -> None:
         """One line of metrics; the only place that waits for the device."""
         values = {name: np.asarray(value).tolist() for name, value in self._all_metrics().items()}
-        if self.recent:
-            returns, lengths = zip(*self.recent, strict=True)
+        if self.collector.recent:
+            returns, lengths = zip(*self.collector.recent, strict=True)
             values |= {
                 "rollout/ep_rew_mean": float(np.mean(returns)),
                 "rollout/ep_len_mean": float(np.mean(lengths)),

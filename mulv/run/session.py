@@ -1,13 +1,12 @@
 """A run that is open: its directory is ours, its environments stand ready, its trainer knows where it was."""
 
 import json
-import os
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import gymnasium as gym
 import numpy as np
@@ -15,16 +14,18 @@ import numpy as np
 from mulv.agents import algorithm
 from mulv.core.errors import MulvError
 from mulv.data import Replay, ReplayLayout
+from mulv.data.files import written_aside
 from mulv.envs import VectorEnv
 from mulv.run import checkpoint, compiled, seeding
 from mulv.run.branch import read_origin
-from mulv.run.config import RunConfig, config_hash, differences, to_json
+from mulv.run.config import RunConfig, differences
 from mulv.run.counters import Counters
-from mulv.run.directory import RunDirectory, commit, versions
+from mulv.run.directory import RunDirectory
 from mulv.run.logging import Logger
 from mulv.run.loop import Trainer
 from mulv.run.offline.dataset import RunData, data_rows, read_data, read_record
 from mulv.run.progress import Progress, Watcher
+from mulv.run.result import RunResult, run_result
 from mulv.run.seeding import Stream
 
 Make = Callable[[], gym.Env]
@@ -36,7 +37,7 @@ class Outcome:
     """A finished run."""
 
     directory: Path
-    result: dict[str, Any]
+    result: RunResult
     state: compiled.Packed
     counters: Counters
 
@@ -113,21 +114,7 @@ class RunSession:
     def save(self) -> None:
         """Write a checkpoint of the run as it is."""
         trainer = self.trainer
-        trainer.replay.flush()
-        # Where episodes begin, resuming writes their first rows again.
-        begins = bool(trainer.envs.first.all() and trainer.envs.episodes_begun.any())
-        meta = {
-            "counters": asdict(trainer.counters),
-            "replay_counts": trainer.replay.counts.tolist(),
-            "replay_sums": trainer.replay.checksums(rewritten=int(begins)),
-            "episodes_begun": trainer.envs.episodes_begun.tolist(),
-            "at_episode_end": bool(trainer.envs.first.all()),
-            "evaluate_now": trainer.evaluate_now,
-            "recent": list(trainer.recent),
-            "rngs": {stream.name: rng.bit_generator.state for stream, rng in trainer.rngs.items()},
-            "offsets": trainer.logger.offsets,
-            "wall_s": self._seconds,
-        }
+        meta = trainer.state_dict() | {"wall_s": self._seconds}
         clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
         checkpoint.save(self._directory.checkpoints, clock, trainer.tree, meta, keep=keep)
         trainer.batches.forget()
@@ -138,36 +125,16 @@ class RunSession:
         `vmap_seeds` is how many runs trained together; the line says it where there were several.
         """
         self._pieces.close()
-        evaluations, config = self.trainer.logger.evaluations, self.trainer.config
-        successes = [e["successes"] for e in evaluations]
-        result = {
-            "suite": "single",
-            "method": config.algo,
-            "task": config.task,
-            "seed": config.seed,
-            "env_steps": self.trainer.counters.env_steps,
-            "updates": self.trainer.counters.updates,
-            "eval_env_steps": [e["env_steps"] for e in evaluations],
-            "eval_returns": [e["returns"] for e in evaluations],
-            "eval_success": successes if successes and None not in successes else None,
-            "final_mean": float(np.mean(evaluations[-1]["returns"])) if evaluations else None,
-            "config": to_json(config),
-            "config_hash": config_hash(config),
-            "commit": commit(),
-            "versions": versions(),
-            "wall_s": round(self._seconds, 1),
-        }
+        counters, config = self.trainer.counters, self.trainer.config
+        result = run_result(config, counters, self.trainer.logger.evaluations, wall_s=self._seconds)
         if config.data is not None:
             result["dataset"] = read_record(self._directory)
-        if config.offline_updates:
-            result["eval_updates"] = [e["updates"] for e in evaluations]
         if (origin := read_origin(self._directory)) is not None:
             result["branched_from"] = asdict(origin)
         if vmap_seeds > 1:
             result["vmap_seeds"] = vmap_seeds
-        aside = self._directory.path / "result.json.tmp"
-        aside.write_text(json.dumps(result))
-        os.replace(aside, self._directory.path / "result.json")
+        with written_aside(self._directory.path / "result.json") as aside:
+            aside.write_text(json.dumps(result))
         return Outcome(self._directory.path, result, self.trainer.state, self.trainer.counters)
 
 
@@ -227,23 +194,9 @@ def _resume(
     replay = replay.enlarged(replay_layout(config, envs, data_rows(directory, envs.num_envs)))
     logger = Logger(directory.path, meta["offsets"], counters.clock)
     trainer = Trainer(config, agent, envs, replay, logger, make, counters)
-    trainer.state = compiled.pack(state)
     trainer.starts_trained = directory.initial.exists()
-    trainer.recent.extend((ret, length) for ret, length in meta["recent"])
-    trainer.evaluate_now = meta["evaluate_now"]
-    for name, rng_state in meta["rngs"].items():
-        trainer.rngs[Stream[name]].bit_generator.state = rng_state
-    envs.episodes_begun[:] = meta["episodes_begun"]
     say(f"resumed    {used}")
     directory.write_config(config)
-    if not envs.episodes_begun.any():  # it has only learned from data so far
-        return trainer, meta["wall_s"]
-    if meta["at_episode_end"]:
-        # The episodes that begin here are already counted, and their first rows written: do both again.
-        envs.episodes_begun -= 1
-        replay.counts -= 1
-    else:
-        replay.mark_truncated()
+    if trainer.restore(state, meta):
         say("           it lies within an episode: that one is cut off and another begun")
-    replay.append(envs.start())
     return trainer, meta["wall_s"]

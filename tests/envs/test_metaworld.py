@@ -11,7 +11,7 @@ from mulv.envs import PIXEL_TASKS, VectorEnv, gymnasium_id, make_env, register, 
 from mulv.envs.rendering.gl import find_gl
 from mulv.envs.wrappers import ActionRepeat
 
-METAWORLD = {name: task for name, task in PIXEL_TASKS.items() if task.suite == "metaworld"}
+METAWORLD = {name: task for name, task in PIXEL_TASKS.items() if task.simulator == "metaworld"}
 metaworld = pytest.importorskip(
     "metaworld", reason="Meta-world is not installed: pip install 'mulv[metaworld]'"
 )

@@ -45,7 +45,7 @@ def posed(env: gym.Env, twist: float = 0.0, speed: float = 0.0) -> np.ndarray:
 
 
 def test_the_suites_tasks_are_those_that_are_listed():
-    listed = {task.id for task in PIXEL_TASKS.values() if task.suite == "dm_control"}
+    listed = {task.id for task in PIXEL_TASKS.values() if task.simulator == "dm_control"}
     assert listed == {*suite_tasks(), "manipulation-reach_duplo"}
 
 

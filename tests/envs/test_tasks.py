@@ -221,7 +221,7 @@ def test_a_typo_gets_the_nearest_name(typo, meant):
 )
 def test_names_of_every_kind_resolve(name, suite, id_):
     task = resolve(name)
-    assert (task.suite, task.id) == (suite, id_)
+    assert (task.simulator, task.id) == (suite, id_)
 
 
 def test_keeping_positions_of_any_gymnasium_environment():

@@ -14,7 +14,7 @@ from mulv.run.config import RunConfig
 from mulv.run.train import train
 
 pytest.importorskip("metaworld", reason="Meta-world is not installed: pip install 'mulv[metaworld]'")
-TASKS = [name for name, task in PIXEL_TASKS.items() if task.suite == "metaworld"]
+TASKS = [name for name, task in PIXEL_TASKS.items() if task.simulator == "metaworld"]
 PIXELS = preset("mulv", "pixels")
 AGENT = with_options(PIXELS, {"image.pretraining": 8})
 STEPS = 1000  # of the simulator: two of them a decision, five hundred an episode

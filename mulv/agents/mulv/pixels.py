@@ -20,9 +20,9 @@ from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_bat
 from mulv.agents.mulv.vae import FRAME_METRICS, ImageConfig, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training
-from mulv.core.spec import BatchSpec, EnvSpec
+from mulv.core.spec import FRAME_SHAPE, BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, PyTree, Window
-from mulv.nets.image import FRAME_SHAPE, Frame
+from mulv.nets.image import Frame
 
 
 class PixelState(NamedTuple):

@@ -10,14 +10,13 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import CategoricalLatent, GaussianLatent, MuLVConfig
 from mulv.core.categorical import Categorical
-from mulv.core.gaussian import DiagonalNormal
+from mulv.core.gaussian import DiagonalNormal, squashed_std
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window, standardise
 
 Code = Float[Array, "width"]
 Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
-LOG_STD_RANGE = (-5.0, 1.0)
 
 
 class LatentNet(eqx.Module):
@@ -46,11 +45,7 @@ class LatentNet(eqx.Module):
         if self.categorical:
             return Categorical(out)
         mean, log_std = jnp.split(out, [self.latent_dim])
-        low, high = LOG_STD_RANGE
-        return DiagonalNormal(
-            standardise(mean) if self.normalised else mean,
-            jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)),
-        )
+        return DiagonalNormal(standardise(mean) if self.normalised else mean, squashed_std(log_std))
 
 
 class LatentPair(eqx.Module):

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8
 
-from mulv.core.gaussian import DiagonalNormal
+from mulv.core.gaussian import DiagonalNormal, squashed_std
 from mulv.core.learner import Trained, descend
 from mulv.core.limits import NOT_NEGATIVE, POSITIVE, at_least, one_of
 from mulv.core.options import Group
+from mulv.core.spec import FRAME_SHAPE
 from mulv.core.types import Metrics
 from mulv.nets.augment import random_shift
 from mulv.nets.image import (
-    FRAME_SHAPE,
     Frame,
     ImageDecoder,
     ImageEncoder,
@@ -28,7 +28,6 @@ from mulv.nets.image import (
 )
 
 Embedding = Float[Array, "obs"]
-LOG_STD_RANGE = (-5.0, 1.0)
 SIZES = (16, 32, 64)
 FRAME_METRICS = ("image/error", "image/kl", "image/staleness")
 
@@ -102,8 +101,7 @@ class ImageVAE(eqx.Module):
 
 def _gaussian(out: Float[Array, "out"]) -> DiagonalNormal:
     mean, log_std = jnp.split(out, 2)
-    low, high = LOG_STD_RANGE
-    return DiagonalNormal(mean, jnp.exp(low + (high - low) * jax.nn.sigmoid(log_std)))
+    return DiagonalNormal(mean, squashed_std(log_std))
 
 
 class FrameElboTerms(NamedTuple):

@@ -1,11 +1,11 @@
 """What this machine can draw, how fast, and what to install where it cannot."""
 
-import importlib.util
 import time
 from collections.abc import Iterator
 
 from mulv.envs.make import make_env
 from mulv.envs.rendering.gl import BACKENDS, PACKAGES, Quality, find_gl, try_backend
+from mulv.envs.simulators import SIMULATORS
 
 SECONDS = 1.0  # that a frame rate is measured for
 QUALITIES: tuple[Quality, ...] = ("fast", "paper")
@@ -23,7 +23,7 @@ def examine() -> Iterator[str]:
     yield f"{'frames':11}Pendulum-px {frames_per_second('Pendulum-px', None):.0f}/s, drawn without GL"
     gl = find_gl()
     tasks = ["cheetah-run-px"]
-    if importlib.util.find_spec("metaworld"):
+    if SIMULATORS["metaworld"].installed:
         tasks.append("metaworld/drawer-close-px")
     else:
         yield f"{'metaworld':11}is not installed: pip install 'mulv[metaworld]'"

@@ -8,9 +8,9 @@ from gymnasium import spaces
 from gymnasium.utils import RecordConstructorArgs
 
 from mulv.core.errors import EnvironmentFault, MulvError
+from mulv.core.spec import FRAME_SHAPE
 
-SIZE = 64
-FRAME_SHAPE = (SIZE, SIZE, 3)
+SIZE = FRAME_SHAPE[0]  # pixels of an edge
 FRAME_SPACE = spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
 
 

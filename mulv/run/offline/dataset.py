@@ -137,4 +137,4 @@ def _check_same_problem(task: str, keep: str | None, config: RunConfig, where: s
 
 
 def _problem(task: Task) -> tuple[Any, ...]:
-    return task.suite, task.id, task.reward, task.kwargs
+    return task.simulator, task.id, task.reward, task.kwargs
