@@ -4,6 +4,7 @@ Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithm
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import equinox as eqx
@@ -29,6 +30,8 @@ class SACConfig(WindowConfig):
 
     tau: Annotated[float, STEP] = 0.02
     """Step of the target critic towards the critic, per update."""
+    clipped_double_q: bool = True
+    """Believe the lower of the two critics; otherwise their mean."""
     initial_temperature: Annotated[float, POSITIVE] = 0.1
     """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
@@ -111,10 +114,11 @@ class SAC(AbstractWindowAgent):
             jax.vmap(flatten_window)(normalise_window(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn)
         )
         temperature = jnp.exp(state.log_temperature.params)
+        believed = partial(jnp.min if c.clipped_double_q else jnp.mean, axis=0)
 
         target_noise = jax.random.normal(target_key, noise_shape)
         a_hn, log_prob_hn = act_on(state.actor.params, x_hn, target_noise)
-        value_hn = jnp.min(q_values(state.target_critics, x_hn, a_hn), axis=0) - temperature * log_prob_hn
+        value_hn = believed(q_values(state.target_critics, x_hn, a_hn)) - temperature * log_prob_hn
         targets = rewards + batch.discount * value_hn
 
         def critic_loss(critics: QNetwork) -> tuple[Array, Array]:
@@ -130,7 +134,7 @@ class SAC(AbstractWindowAgent):
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
             a, log_prob = act_on(actor, x_h, actor_noise)
-            values = jnp.min(q_values(critics.params, x_h, a), axis=0)
+            values = believed(q_values(critics.params, x_h, a))
             return jnp.mean(temperature * log_prob - values), jnp.mean(log_prob)
 
         (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(

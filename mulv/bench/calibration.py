@@ -1,10 +1,12 @@
-"""The suite that finds where the gap is: the full state against published curves, and what positions cost."""
+"""Suites that choose defaults: where the gap is, and what closes it. 100K steps, three seeds, tuning seeds."""
 
 from mulv.bench.suite import Method, Options, Suite
 
 # Rewards and changes at unit scale, the usual discount, and enough random steps to begin with.
 UNIT_SCALE: Options = {"scale_rewards": True, "encode_changes": True, "gamma": 0.99, "learning_starts": 5000}
 _SAC: Options = {"n_step": 3, "trunk.activation": "elu"}  # µLV-Rep's backup and trunk
+_TWICE = {task: {"action_repeat": 2} for task in ("walker-run-P", "cheetah-run-P")}
+_ENTROPY: Options = {"policy.target_entropy_per_action": -0.5, "policy.initial_temperature": 0.01}
 
 
 def _methods(variant: str, window: int, full: bool = False) -> dict[str, Method]:
@@ -22,5 +24,21 @@ CALIBRATION = Suite(
     steps=100_000,
     seeds=(100, 101, 102),
     options=UNIT_SCALE,
-    options_of={task: {"action_repeat": 2} for task in ("walker-run-P", "cheetah-run-P")},
+    options_of=_TWICE,
+)
+VALUES = Suite(
+    "values-100k",
+    "critics, targets and entropy, one change at a time from calibrate-100k's window of 3",
+    tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P"),
+    methods={
+        "mulv/network": Method("mulv", {"critic": "network"}),
+        "mulv/entropy-half": Method("mulv", _ENTROPY),
+        "mulv/mean-of-two": Method("mulv", {"clipped_double_q": False}),
+        "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
+        "mulv/1-step": Method("mulv", {"n_step": 1}),
+    },
+    steps=100_000,
+    seeds=(100, 101, 102),
+    options={**UNIT_SCALE, "window": 3},
+    options_of=_TWICE,
 )

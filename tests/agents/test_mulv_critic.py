@@ -12,6 +12,7 @@ from mulv.agents.mulv.agent import Model, MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import LinearCritic, least_squares
 from mulv.agents.mulv.normalisation import normalise_batch
+from mulv.agents.mulv.policy import believed
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
@@ -54,6 +55,35 @@ def values_of_heads(critic: LinearCritic, phi: np.ndarray) -> np.ndarray:
 def test_q_is_the_expectation_of_w_over_the_latent(family):
     critic = LinearCritic(with_options(SMALL, {"critic.family": family}), key=KEY)
     np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(critic), atol=0.02)
+
+
+def test_a_network_of_z_has_the_expectation_of_its_values():
+    """However nonlinear w is, Q is linear in p(z | x, a)."""
+    critic = LinearCritic(with_options(SMALL, {"critic": "network", "critic.samples": 20_000}), key=KEY)
+    single = with_options(SMALL, {"critic": "network"})
+    w = eqx.tree_at(lambda c: [e.noise for e in c.embeddings], critic, [jnp.zeros((1, 4))] * 2)
+    np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(w), atol=0.02)
+    # One sample is the mean of z, whose value is not the expectation.
+    at_mean = LinearCritic(single, key=KEY)
+    np.testing.assert_array_equal(at_mean.embeddings[0].noise, 0)
+    assert np.abs(w.values(w.phi(latents())) - expected_value(w)).max() > 0.05
+
+
+def test_samples_of_a_network_are_mirrored():
+    (noise, _) = (
+        e.noise
+        for e in LinearCritic(
+            with_options(SMALL, {"critic": "network", "critic.samples": 5}), key=KEY
+        ).embeddings
+    )
+    assert noise.shape == (5, 4)
+    np.testing.assert_allclose(jnp.sum(noise, axis=0), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("clipped", "expected"), [(True, [1.0, -3.0]), (False, [2.0, 0.0])])
+def test_what_is_believed_of_two_critics(clipped, expected):
+    values = jnp.array([[1.0, 3.0], [3.0, -3.0]])
+    np.testing.assert_allclose(believed(replace(SMALL, clipped_double_q=clipped), values), expected)
 
 
 def test_the_deep_critic_is_not_an_expectation_over_the_latent():
@@ -218,6 +248,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
         {"critic": "monte_carlo"},
         {"critic": "deep", "critic.trains_representation": False, "elbo.updates": 2},
         {"critic.family": "relu"},
+        {"critic": "network", "critic.samples": 2, "clipped_double_q": False},
         {"critic.family": "erf", "elbo.future": 3},
         {"latent": "categorical", "elbo.future": 2},
         {"critic.ridge": 1e-3},

@@ -48,7 +48,9 @@ def flags(cls: type, prefix: str = "") -> Iterator[str]:
 
 
 KNOWN = OTHERS | {
-    flag for cls in (*OPTIONS, *(algorithm.config for algorithm in ALGORITHMS.values())) for flag in flags(cls)
+    flag
+    for cls in (*OPTIONS, *(algorithm.config for algorithm in ALGORITHMS.values()))
+    for flag in flags(cls)
 }
 
 

@@ -14,10 +14,11 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.base import AbstractWindowAgent, normalise_window
-from mulv.agents.mulv.config import DDPGPolicy, DeepConfig, MuLVConfig
+from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
 from mulv.agents.mulv.exploration import Bonus, Optimism
+from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.normalisation import normalise_batch, part
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction
@@ -158,7 +159,7 @@ class MuLV(AbstractWindowAgent):
         """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
-        ridge = None if isinstance(c.critic, DeepConfig) else c.critic.ridge
+        ridge = getattr(c.critic, "ridge", None)
 
         def loss(params: Model) -> tuple[Array, tuple[ElboTerms, Metrics, LinearCritic, Array]]:
             representation, critic = params

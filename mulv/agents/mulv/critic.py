@@ -1,6 +1,7 @@
 """The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,12 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import (
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import (
     CategoricalLatent,
     ClosedFormConfig,
     DeepConfig,
     MonteCarloConfig,
-    MuLVConfig,
+    NetworkConfig,
 )
 from mulv.agents.mulv.policy import QFunction
 from mulv.agents.mulv.representation import Latent, Representation
@@ -21,10 +23,10 @@ from mulv.core.categorical import Categorical
 from mulv.core.features import RandomFeatures
 from mulv.core.gaussian import DiagonalNormal
 from mulv.core.types import Window
-from mulv.nets.trunk import Linear
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 Added = Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]]  # to ⟨φ, w⟩, by φ
-HEADS = 2  # the lower of two values is what targets and policies believe
+HEADS = 2
 
 
 class ClosedForm(eqx.Module):
@@ -80,6 +82,24 @@ class Deep(eqx.Module):
         return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
 
 
+class Network(eqx.Module):
+    """φ = E_{z~p}[h(z)], h a network: over mirrored samples of z, from the same noise for every window."""
+
+    trunk: Trunk
+    noise: Float[Array, "sample latent"]
+
+    def __init__(self, options: NetworkConfig, latent_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
+        trunk_key, noise_key = jax.random.split(key)
+        self.trunk = Trunk(latent_dim, replace(trunk, depth=options.depth), key=trunk_key)
+        half = jax.random.normal(noise_key, (options.samples // 2, latent_dim))
+        middle = jnp.zeros((options.samples % 2, latent_dim))
+        self.noise = jnp.concatenate([half, -half, middle])
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jnp.mean(jax.vmap(self.trunk)(z), axis=0)
+
+
 class Enumerated(eqx.Module):
     """A finite latent: φ(x, a) is the vector p(· | x, a) itself."""
 
@@ -112,18 +132,23 @@ class LinearCritic(eqx.Module):
     `weights` holds w/√M: its gradient does not shrink as M grows, so Adam moves Q as fast as a layer would.
     """
 
-    embeddings: tuple[ClosedForm | MonteCarlo | Deep | Enumerated, ...]  # one for both heads, or one each
+    embeddings: tuple[
+        ClosedForm | MonteCarlo | Deep | Network | Enumerated, ...
+    ]  # one for both heads, or one each
     weights: Float[Array, "feature head"]
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         embedding_key, weight_key = jax.random.split(key)
         options, latent, width = config.critic, config.latent, config.trunk.width
-        separate = latent.twins or isinstance(options, DeepConfig)
+        separate = latent.twins or isinstance(options, DeepConfig | NetworkConfig)
         keys = jax.random.split(embedding_key, HEADS if separate else 1)
         if isinstance(latent, CategoricalLatent):
             self.embeddings, features = tuple(Enumerated() for _ in keys), latent.dim
         elif isinstance(options, DeepConfig):
             self.embeddings = tuple(Deep(options, latent.dim, width, key=k) for k in keys)
+            features = width
+        elif isinstance(options, NetworkConfig):
+            self.embeddings = tuple(Network(options, latent.dim, config.trunk, key=k) for k in keys)
             features = width
         else:
             self.embeddings = tuple(_embedding(options, latent.dim, k) for k in keys)
@@ -137,7 +162,7 @@ class LinearCritic(eqx.Module):
     @property
     def w(self) -> Float[Array, "feature head"]:
         """w of each head."""
-        gain = 1.0 if isinstance(self.embeddings[0], Deep) else self.weights.shape[0] ** 0.5
+        gain = 1.0 if isinstance(self.embeddings[0], Deep | Network) else self.weights.shape[0] ** 0.5
         return gain * self.weights
 
     def values(self, phi: Float[Array, "feature"]) -> Float[Array, "head"]:

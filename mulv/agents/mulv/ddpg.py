@@ -9,8 +9,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.action_noise import ActionNoise, clipped_noise, noise_std, perturb
-from mulv.agents.mulv.config import DDPGPolicy
-from mulv.agents.mulv.policy import Codes, ContinuousPolicy, QFunction, Temperature
+from mulv.agents.mulv.groups import DDPGPolicy
+from mulv.agents.mulv.policy import Codes, ContinuousPolicy, QFunction, Temperature, believed
 from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor
@@ -50,7 +50,7 @@ class NoisyPolicy(ContinuousPolicy):
         self, actor: Actor, q: QFunction, u: Codes, temperature: Temperature, key: PRNGKeyArray
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy."""
-        return jnp.min(q(self._near(actor, u, temperature, key)), axis=-1)
+        return believed(self.config, q(self._near(actor, u, temperature, key)))
 
     def improve(
         self,
@@ -64,7 +64,7 @@ class NoisyPolicy(ContinuousPolicy):
         """The actor one step on, and its entropy, which has none."""
 
         def actor_loss(actor: Actor) -> Array:
-            return -jnp.mean(jnp.min(q(self._near(actor, u, temperature, key)), axis=-1))
+            return -jnp.mean(believed(self.config, q(self._near(actor, u, temperature, key))))
 
         loss, gradient = eqx.filter_value_and_grad(actor_loss)(trained.params)
         trained, norm = descend(optimiser, trained, gradient)

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from mulv.agents.mulv.config import BonusConfig, MuLVConfig
+from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic
+from mulv.agents.mulv.groups import BonusConfig
 from mulv.core.elliptical import Ellipsoid, bonus
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.types import Metrics

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import GreedyPolicy, MuLVConfig, SACPolicy, SoftPolicy
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import GreedyPolicy, SACPolicy, SoftPolicy
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Metrics
@@ -20,6 +21,11 @@ from mulv.nets.policy import Actor, act_on
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
 Codes = Float[Array, "batch width"]  # what an actor reads of a batch of windows
 Temperature = Float[Array, ""]
+
+
+def believed(config: MuLVConfig, values: Float[Array, "batch head"]) -> Float[Array, "batch"]:
+    """What targets and policies take for Q of the heads' values."""
+    return jnp.min(values, axis=-1) if config.clipped_double_q else jnp.mean(values, axis=-1)
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
     ) -> Float[Array, "batch"]:
         """V(x) of the present policy, with its entropy."""
         a, log_prob = act_on(actor, u, self._noise(u, key))
-        return jnp.min(q(a), axis=-1) - temperature * log_prob
+        return believed(self.config, q(a)) - temperature * log_prob
 
     def improve(
         self,
@@ -107,7 +113,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
             a, log_prob = act_on(actor, u, noise)
-            return jnp.mean(temperature * log_prob - jnp.min(q(a), axis=-1)), -jnp.mean(log_prob)
+            return jnp.mean(temperature * log_prob - believed(self.config, q(a))), -jnp.mean(log_prob)
 
         (loss, entropy), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(trained.params)
         trained, norm = descend(optimiser, trained, gradient)
@@ -186,7 +192,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         actions = self.spec.act_dim
 
         def of(action: Float[Array, "act"]) -> Float[Array, "batch"]:
-            return jnp.min(q(jnp.broadcast_to(action, (batch, actions))), axis=-1)
+            return believed(self.config, q(jnp.broadcast_to(action, (batch, actions))))
 
         return jax.vmap(of, out_axes=1)(jnp.eye(actions))
 

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.mulv.config import CategoricalLatent, GaussianLatent, MuLVConfig
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import CategoricalLatent, GaussianLatent
 from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal, squashed_std
 from mulv.core.spec import EnvSpec
