@@ -1,4 +1,4 @@
-"""Suites that choose defaults: where the gap is, and what closes it. 100K steps, three seeds, tuning seeds."""
+"""Suites that choose defaults: where the gap is, and what closes it; 100K steps and three tuning seeds."""
 
 from mulv.bench.suite import Method, Options, Suite
 
