@@ -1,5 +1,5 @@
 # make demo    train an agent on a pendulum whose speed is hidden, with memory and without
-# make test    linters, types, import contract, unit tests (under 10 minutes on two cores)
+# make test    linters, types, import contract, unit tests (under 5 minutes on two cores)
 # make test-slow   learning runs and long fault injection
 # make bench-speed / make bench-learning   the figures in results/ (need the `peers` extra: installed here)
 
@@ -21,7 +21,7 @@ demo: $(INSTALLED)
 	$(BIN)/mulv compare $(DEMO)/memory/Pendulum-P/mulv/seed-0 $(DEMO)/no-memory/Pendulum-P/mulv/seed-0 --out $(DEMO)/comparison.png
 
 test: lint
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: $(INSTALLED)
 	$(BIN)/pytest -m slow
