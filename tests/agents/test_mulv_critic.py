@@ -80,6 +80,30 @@ def test_samples_of_a_network_are_mirrored():
     np.testing.assert_allclose(jnp.sum(noise, axis=0), 0, atol=1e-6)
 
 
+DISTRIBUTION = {"critic": "distribution", "critic.bins": 41, "critic.low": -5.0, "critic.high": 5.0}
+
+
+def test_a_distribution_of_returns_is_linear_in_the_latents_and_q_is_its_mean():
+    critic = LinearCritic(with_options(SMALL, DISTRIBUTION | {"critic.samples": 20_000}), key=KEY)
+    phi = np.split(np.asarray(critic.phi(latents())), 2)
+    for part in phi:
+        assert (part >= 0).all()
+        assert part.sum() == pytest.approx(1, abs=1e-4)
+    centres = np.linspace(-5, 5, 41)
+    np.testing.assert_allclose(critic.values(jnp.concatenate(phi)), [p @ centres for p in phi], atol=1e-4)
+    single = eqx.tree_at(lambda c: [e.hidden.noise for e in c.embeddings], critic, [jnp.zeros((1, 4))] * 2)
+    np.testing.assert_allclose(critic.values(critic.phi(latents())), expected_value(single), atol=0.02)
+
+
+def test_the_bins_of_a_distribution_stay_where_they_are():
+    agent = MuLV(with_options(SMALL, DISTRIBUTION), SPEC)
+    before = initial(agent, KEY)
+    after, _, finite = run(agent, before, random_batches(agent, 5))
+    assert finite
+    np.testing.assert_array_equal(after.critic.params.weights, before.critic.params.weights)
+    assert not same(after.critic.params.embeddings, before.critic.params.embeddings)
+
+
 @pytest.mark.parametrize(("clipped", "expected"), [(True, [1.0, -3.0]), (False, [2.0, 0.0])])
 def test_what_is_believed_of_two_critics(clipped, expected):
     values = jnp.array([[1.0, 3.0], [3.0, -3.0]])
@@ -249,6 +273,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
         {"critic": "deep", "critic.trains_representation": False, "elbo.updates": 2},
         {"critic.family": "relu"},
         {"critic": "network", "critic.samples": 2, "clipped_double_q": False},
+        DISTRIBUTION,
         {"critic.family": "erf", "elbo.future": 3},
         {"latent": "categorical", "elbo.future": 2},
         {"critic.ridge": 1e-3},

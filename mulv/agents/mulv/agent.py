@@ -174,7 +174,7 @@ class MuLV(AbstractWindowAgent):
             if ridge is not None:
                 critic = solve_heads(critic, phi, targets, ridge)
             values = jax.vmap(critic.values)(phi)
-            critic_loss = jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
+            critic_loss = critic.loss(phi, values, targets)
             metrics = {
                 "train/elbo": -elbo_loss,
                 "train/critic_loss": critic_loss,

@@ -47,7 +47,7 @@ class MuLVConfig(WindowConfig):
     elbo: ElboConfig = field(default_factory=ElboConfig)
     """How the representation is learned."""
     critic: Critic = field(default_factory=ClosedFormConfig)
-    """How Q is computed: --critic closed_form, monte_carlo, deep or network."""
+    """How Q is computed: --critic closed_form, monte_carlo, network, distribution or deep."""
     policy: Policy = field(default_factory=SACPolicy)
     """Where actions are continuous: --policy sac or ddpg."""
     discrete_policy: Discrete = field(default_factory=SoftPolicy)
@@ -67,9 +67,10 @@ class MuLVConfig(WindowConfig):
             raise MulvError(
                 f"bonus.rows is {self.bonus.rows}; it must be at most batch_size, {self.batch_size}"
             )
-        if self.critic.kind == "deep":
+        if self.critic.kind in ("deep", "distribution"):
             raise MulvError(
-                "the deep critic has no φ that Q is linear in, so no bonus; use --critic closed_form"
+                f"a bonus needs features whose weights are learned; --critic {self.critic.kind} has none: "
+                "use --critic closed_form or network"
             )
 
 

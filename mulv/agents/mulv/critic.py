@@ -1,7 +1,6 @@
 """The critic Q(x, a) = ⟨φ(x, a), w⟩, and least squares policy evaluation."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,120 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.groups import (
-    CategoricalLatent,
-    ClosedFormConfig,
-    DeepConfig,
-    MonteCarloConfig,
-    NetworkConfig,
-)
+from mulv.agents.mulv.embeddings import Deep, Distribution, Embedding, Network, draw_embedding
+from mulv.agents.mulv.groups import DeepConfig, DistributionConfig, NetworkConfig
 from mulv.agents.mulv.policy import QFunction
 from mulv.agents.mulv.representation import Latent, Representation
-from mulv.core.categorical import Categorical
-from mulv.core.features import RandomFeatures
-from mulv.core.gaussian import DiagonalNormal
 from mulv.core.types import Window
-from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 Added = Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]]  # to ⟨φ, w⟩, by φ
 HEADS = 2
-
-
-class ClosedForm(eqx.Module):
-    """φ = E_{z~p}[ψ(z)], exactly."""
-
-    psi: RandomFeatures
-    trained: bool = eqx.field(static=True)
-
-    def __init__(self, options: ClosedFormConfig, latent_dim: int, *, key: PRNGKeyArray):
-        self.psi = draw_features(options, latent_dim, key)
-        self.trained = options.train_frequencies
-
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        return frozen_unless(self.trained, self.psi).mean(p)
-
-
-class MonteCarlo(eqx.Module):
-    """φ ≈ the mean of ψ over samples of z, made from the same noise for every window."""
-
-    psi: RandomFeatures
-    noise: Float[Array, "sample latent"]
-    trained: bool = eqx.field(static=True)
-
-    def __init__(self, options: MonteCarloConfig, latent_dim: int, *, key: PRNGKeyArray):
-        psi_key, noise_key = jax.random.split(key)
-        self.psi = draw_features(options, latent_dim, psi_key)
-        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
-        self.trained = options.train_frequencies
-
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
-        return jnp.mean(jax.vmap(frozen_unless(self.trained, self.psi).at)(z), axis=0)
-
-
-class Deep(eqx.Module):
-    """The published architecture: a layer averaged over samples of z, then another.
-
-    Its values are not linear in p(z | x, a).
-    """
-
-    first: Linear
-    second: Linear
-    noise: Float[Array, "sample latent"]
-
-    def __init__(self, options: DeepConfig, latent_dim: int, width: int, *, key: PRNGKeyArray):
-        first_key, second_key, noise_key = jax.random.split(key, 3)
-        self.first = Linear(latent_dim, width, key=first_key)
-        self.second = Linear(width, width, key=second_key)
-        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
-
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
-        return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
-
-
-class Network(eqx.Module):
-    """φ = E_{z~p}[h(z)], h a network: over mirrored samples of z, from the same noise for every window."""
-
-    trunk: Trunk
-    noise: Float[Array, "sample latent"]
-
-    def __init__(self, options: NetworkConfig, latent_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray):
-        trunk_key, noise_key = jax.random.split(key)
-        self.trunk = Trunk(latent_dim, replace(trunk, depth=options.depth), key=trunk_key)
-        half = jax.random.normal(noise_key, (options.samples // 2, latent_dim))
-        middle = jnp.zeros((options.samples % 2, latent_dim))
-        self.noise = jnp.concatenate([half, -half, middle])
-
-    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
-        return jnp.mean(jax.vmap(self.trunk)(z), axis=0)
-
-
-class Enumerated(eqx.Module):
-    """A finite latent: φ(x, a) is the vector p(· | x, a) itself."""
-
-    def __call__(self, p: Categorical) -> Float[Array, "feature"]:
-        return p.mean
-
-
-def draw_features(options: ClosedFormConfig, latent_dim: int, key: PRNGKeyArray) -> RandomFeatures:
-    """ω and b, with a kernel as wide as the distance between latents of unit variance."""
-    lengthscale = options.lengthscale * latent_dim**0.5
-    return RandomFeatures(latent_dim, options.features, options.family, lengthscale, key=key)
-
-
-def _embedding(
-    options: ClosedFormConfig | MonteCarloConfig, latent_dim: int, key: PRNGKeyArray
-) -> ClosedForm | MonteCarlo:
-    if isinstance(options, MonteCarloConfig):
-        return MonteCarlo(options, latent_dim, key=key)
-    return ClosedForm(options, latent_dim, key=key)
-
-
-def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
-    """Features as drawn, or open to the critic's gradient."""
-    return psi if trained else jax.lax.stop_gradient(psi)
 
 
 class LinearCritic(eqx.Module):
@@ -132,28 +25,21 @@ class LinearCritic(eqx.Module):
     `weights` holds w/√M: its gradient does not shrink as M grows, so Adam moves Q as fast as a layer would.
     """
 
-    embeddings: tuple[
-        ClosedForm | MonteCarlo | Deep | Network | Enumerated, ...
-    ]  # one for both heads, or one each
+    embeddings: tuple[Embedding, ...]  # one for both heads, or one each
     weights: Float[Array, "feature head"]
 
     def __init__(self, config: MuLVConfig, *, key: PRNGKeyArray):
         embedding_key, weight_key = jax.random.split(key)
-        options, latent, width = config.critic, config.latent, config.trunk.width
-        separate = latent.twins or isinstance(options, DeepConfig | NetworkConfig)
+        separate = config.latent.twins or isinstance(
+            config.critic, DeepConfig | NetworkConfig | DistributionConfig
+        )
         keys = jax.random.split(embedding_key, HEADS if separate else 1)
-        if isinstance(latent, CategoricalLatent):
-            self.embeddings, features = tuple(Enumerated() for _ in keys), latent.dim
-        elif isinstance(options, DeepConfig):
-            self.embeddings = tuple(Deep(options, latent.dim, width, key=k) for k in keys)
-            features = width
-        elif isinstance(options, NetworkConfig):
-            self.embeddings = tuple(Network(options, latent.dim, config.trunk, key=k) for k in keys)
-            features = width
+        drawn = [draw_embedding(config, k) for k in keys]
+        self.embeddings, features = tuple(embedding for embedding, _ in drawn), drawn[0][1]
+        if isinstance(first := self.embeddings[0], Distribution):
+            self.weights = jnp.stack([first.bins.centres] * HEADS, axis=1)  # which nothing trains
         else:
-            self.embeddings = tuple(_embedding(options, latent.dim, k) for k in keys)
-            features = options.features
-        self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
+            self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
     def phi(self, p: tuple[Latent, ...]) -> Float[Array, "feature"]:
         """φ(x, a), from p(z | x, a) of each z."""
@@ -162,14 +48,30 @@ class LinearCritic(eqx.Module):
     @property
     def w(self) -> Float[Array, "feature head"]:
         """w of each head."""
-        gain = 1.0 if isinstance(self.embeddings[0], Deep | Network) else self.weights.shape[0] ** 0.5
-        return gain * self.weights
+        first = self.embeddings[0]
+        if isinstance(first, Distribution):
+            return jax.lax.stop_gradient(self.weights)
+        return (
+            self.weights if isinstance(first, Deep | Network) else self.weights.shape[0] ** 0.5 * self.weights
+        )
 
     def values(self, phi: Float[Array, "feature"]) -> Float[Array, "head"]:
         """⟨φ, w⟩ of each head."""
         if len(self.embeddings) == 1:
             return phi @ self.w
         return jnp.stack([part @ self.w[:, i] for i, part in enumerate(jnp.split(phi, HEADS))])
+
+    def loss(
+        self,
+        phi: Float[Array, "batch feature"],
+        values: Float[Array, "batch head"],
+        targets: Float[Array, "batch"],
+    ) -> Float[Array, ""]:
+        """Squared error, or of distributions cross-entropy: the heads' sum, the batch's mean."""
+        if not isinstance(first := self.embeddings[0], Distribution):
+            return jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
+        of_heads = [jnp.mean(jax.vmap(first.loss)(part, targets)) for part in jnp.split(phi, HEADS, axis=1)]
+        return jnp.sum(jnp.stack(of_heads))
 
     def with_w(self, w: Float[Array, "feature head"]) -> "LinearCritic":
         """The same features under other weights."""

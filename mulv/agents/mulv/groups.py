@@ -119,6 +119,28 @@ class NetworkConfig(Group):
 
 
 @dataclass(frozen=True)
+class DistributionConfig(Group):
+    """P(G ∈ bin | x, a) = E_{z~p}[P(G ∈ bin | z)]: the return's distribution, learned by cross-entropy."""
+
+    name: ClassVar[str] = "critic"
+    kind: ClassVar[str] = "distribution"
+    depth: Annotated[int, at_least(1)] = 2
+    """Hidden layers, of the trunk's kind and width."""
+    samples: Annotated[int, at_least(1)] = 1
+    """Samples of z, in mirrored pairs; 1 is the mean of z."""
+    bins: Annotated[int, at_least(2)] = 101
+    """Returns that have a probability, evenly spaced."""
+    low: float = -200.0
+    """The least of them; with rewards at unit scale, 1 / (1 − γ) is a return."""
+    high: float = 300.0
+    """The greatest."""
+    sigma: Annotated[float, POSITIVE] = 0.75
+    """Deviation of the Gaussian that a target becomes, in widths of a bin (HL-Gauss)."""
+    trains_representation: bool = True
+    """Let the critic's gradient into p(z | x, a); otherwise the critic stands on its moving average."""
+
+
+@dataclass(frozen=True)
 class SACPolicy(Group):
     """Soft actor-critic."""
 
@@ -190,6 +212,6 @@ class BonusConfig(Group):
 
 
 Latent = GaussianLatent | CategoricalLatent
-Critic = ClosedFormConfig | MonteCarloConfig | DeepConfig | NetworkConfig
+Critic = ClosedFormConfig | MonteCarloConfig | DeepConfig | NetworkConfig | DistributionConfig
 Policy = SACPolicy | DDPGPolicy
 Discrete = SoftPolicy | GreedyPolicy

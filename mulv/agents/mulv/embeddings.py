@@ -1,0 +1,166 @@
+"""φ(x, a) of p(z | x, a), in which Q is linear: by random features, by networks, by enumeration."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import (
+    CategoricalLatent,
+    ClosedFormConfig,
+    DeepConfig,
+    DistributionConfig,
+    MonteCarloConfig,
+    NetworkConfig,
+)
+from mulv.core.categorical import Categorical
+from mulv.core.features import RandomFeatures
+from mulv.core.gaussian import DiagonalNormal
+from mulv.core.targets import Bins
+from mulv.nets.trunk import Linear, Trunk, TrunkConfig
+
+
+class ClosedForm(eqx.Module):
+    """φ = E_{z~p}[ψ(z)], exactly."""
+
+    psi: RandomFeatures
+    trained: bool = eqx.field(static=True)
+
+    def __init__(self, options: ClosedFormConfig, latent_dim: int, *, key: PRNGKeyArray):
+        self.psi = draw_features(options, latent_dim, key)
+        self.trained = options.train_frequencies
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        return frozen_unless(self.trained, self.psi).mean(p)
+
+
+class MonteCarlo(eqx.Module):
+    """φ ≈ the mean of ψ over samples of z, made from the same noise for every window."""
+
+    psi: RandomFeatures
+    noise: Float[Array, "sample latent"]
+    trained: bool = eqx.field(static=True)
+
+    def __init__(self, options: MonteCarloConfig, latent_dim: int, *, key: PRNGKeyArray):
+        psi_key, noise_key = jax.random.split(key)
+        self.psi = draw_features(options, latent_dim, psi_key)
+        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
+        self.trained = options.train_frequencies
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jnp.mean(jax.vmap(frozen_unless(self.trained, self.psi).at)(z), axis=0)
+
+
+class Deep(eqx.Module):
+    """The published architecture: a layer averaged over samples of z, then another.
+
+    Its values are not linear in p(z | x, a).
+    """
+
+    first: Linear
+    second: Linear
+    noise: Float[Array, "sample latent"]
+
+    def __init__(self, options: DeepConfig, latent_dim: int, width: int, *, key: PRNGKeyArray):
+        first_key, second_key, noise_key = jax.random.split(key, 3)
+        self.first = Linear(latent_dim, width, key=first_key)
+        self.second = Linear(width, width, key=second_key)
+        self.noise = jax.random.normal(noise_key, (options.samples, latent_dim))
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jax.nn.elu(self.second(jnp.mean(jax.nn.elu(jax.vmap(self.first)(z)), axis=0)))
+
+
+class Network(eqx.Module):
+    """φ = E_{z~p}[h(z)], h a network: over mirrored samples of z, from the same noise for every window."""
+
+    trunk: Trunk
+    noise: Float[Array, "sample latent"]
+
+    def __init__(
+        self,
+        options: NetworkConfig | DistributionConfig,
+        latent_dim: int,
+        trunk: TrunkConfig,
+        *,
+        key: PRNGKeyArray,
+    ):
+        trunk_key, noise_key = jax.random.split(key)
+        self.trunk = Trunk(latent_dim, replace(trunk, depth=options.depth), key=trunk_key)
+        half = jax.random.normal(noise_key, (options.samples // 2, latent_dim))
+        middle = jnp.zeros((options.samples % 2, latent_dim))
+        self.noise = jnp.concatenate([half, -half, middle])
+
+    def at_samples(self, p: DiagonalNormal) -> Float[Array, "sample feature"]:
+        """h(z) at each sample of z."""
+        return jax.vmap(self.trunk)(jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise)))
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        return jnp.mean(self.at_samples(p), axis=0)
+
+
+class Distribution(eqx.Module):
+    """φ = P(G ∈ bin | x, a) = E_{z~p}[P(G ∈ bin | z)]: the distribution of the return G, linear in p too."""
+
+    hidden: Network
+    logits: Linear
+    bins: Bins
+    sigma: float = eqx.field(static=True)
+
+    def __init__(
+        self, options: DistributionConfig, latent_dim: int, trunk: TrunkConfig, *, key: PRNGKeyArray
+    ):
+        hidden_key, logits_key = jax.random.split(key)
+        self.hidden = Network(options, latent_dim, trunk, key=hidden_key)
+        self.logits = Linear(trunk.width, options.bins, key=logits_key, scale=0.01)
+        self.bins, self.sigma = Bins(options.low, options.high, options.bins), options.sigma
+
+    def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
+        logits = jax.vmap(self.logits)(self.hidden.at_samples(p))
+        return jnp.mean(jax.nn.softmax(logits, axis=-1), axis=0)
+
+    def loss(self, phi: Float[Array, "feature"], target: Float[Array, ""]) -> Float[Array, ""]:
+        """Cross-entropy of φ to the target as a Gaussian over the bins."""
+        return -jnp.sum(self.bins.hl_gauss(target, self.sigma) * jnp.log(phi + 1e-8))
+
+
+class Enumerated(eqx.Module):
+    """A finite latent: φ(x, a) is the vector p(· | x, a) itself."""
+
+    def __call__(self, p: Categorical) -> Float[Array, "feature"]:
+        return p.mean
+
+
+def draw_features(options: ClosedFormConfig, latent_dim: int, key: PRNGKeyArray) -> RandomFeatures:
+    """ω and b, with a kernel as wide as the distance between latents of unit variance."""
+    lengthscale = options.lengthscale * latent_dim**0.5
+    return RandomFeatures(latent_dim, options.features, options.family, lengthscale, key=key)
+
+
+def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
+    """Features as drawn, or open to the critic's gradient."""
+    return psi if trained else jax.lax.stop_gradient(psi)
+
+
+Embedding = ClosedForm | MonteCarlo | Deep | Network | Distribution | Enumerated
+
+
+def draw_embedding(config: MuLVConfig, key: PRNGKeyArray) -> tuple[Embedding, int]:
+    """The embedding that a configuration names, and how many features it has."""
+    options, latent_dim, trunk = config.critic, config.latent.dim, config.trunk
+    if isinstance(config.latent, CategoricalLatent):
+        return Enumerated(), latent_dim
+    if isinstance(options, DeepConfig):
+        return Deep(options, latent_dim, trunk.width, key=key), trunk.width
+    if isinstance(options, NetworkConfig):
+        return Network(options, latent_dim, trunk, key=key), trunk.width
+    if isinstance(options, DistributionConfig):
+        return Distribution(options, latent_dim, trunk, key=key), options.bins
+    if isinstance(options, MonteCarloConfig):
+        return MonteCarlo(options, latent_dim, key=key), options.features
+    return ClosedForm(options, latent_dim, key=key), options.features
