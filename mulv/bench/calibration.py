@@ -31,7 +31,9 @@ VALUES = Suite(
     "critics, targets and entropy, one change at a time from calibrate-100k's window of 3",
     tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P"),
     methods={
+        "mulv/fourier": Method("mulv", {"critic.family": "fourier"}),
         "mulv/network": Method("mulv", {"critic": "network"}),
+        "mulv/distribution": Method("mulv", {"critic": "distribution"}),
         "mulv/entropy-half": Method("mulv", _ENTROPY),
         "mulv/mean-of-two": Method("mulv", {"clipped_double_q": False}),
         "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
