@@ -47,8 +47,8 @@ def record(found: Measurement, advice: Recommendation, config: Mapping[str, Any]
         "fitted_rows": found.fitted_rows,
         "tested_rows": found.tested_rows,
         "tested_episodes": found.tested_episodes,
-        "windows": {label: _figures(score) for label, score in _labelled(found) if label != "GRU"},
-        "gru": None if found.gru is None else _figures(found.gru),
+        "windows": {label: _figures(score, found) for label, score in _labelled(found) if label != "GRU"},
+        "gru": None if found.gru is None else _figures(found.gru, found),
         "recommendation": asdict(advice),
         "commit": commit(),
         "versions": versions(),
@@ -118,7 +118,7 @@ def _shown(estimate: Estimate) -> str:
     return f"{estimate.r2:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def _figures(score: Score) -> dict[str, Any]:
+def _figures(score: Score, found: Measurement) -> dict[str, Any]:
     """A score as JSON has it, to four digits."""
 
     def rounded(estimate: Estimate) -> dict[str, float]:
@@ -127,7 +127,7 @@ def _figures(score: Score) -> dict[str, Any]:
     return {
         "mean": rounded(score.mean),
         "worst": rounded(score.worst),
-        "worst_entry": score.worst_entry,
+        "worst_entry": found.names[score.worst_entry],
         "entries": [rounded(entry) for entry in score.entries],
         "reward": None if score.reward is None else rounded(score.reward),
     }

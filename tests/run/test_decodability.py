@@ -14,7 +14,7 @@ from mulv.run.diagnostics.decodability.collect import ENVS, Sequences, collect, 
 from mulv.run.diagnostics.decodability.measure import Measurement, measure
 from mulv.run.diagnostics.decodability.recommend import DECODED, recommend, sentences
 from mulv.run.diagnostics.decodability.scores import Estimate, Score, score
-from mulv.run.diagnostics.decodability.windows import held_out, scales, window_inputs
+from mulv.run.diagnostics.decodability.windows import AGE_POWER, held_out, scales, window_inputs
 from mulv.run.seeding import Stream
 from tests.run.support import small_regressions
 
@@ -131,7 +131,8 @@ def test_windows_show_what_a_list_of_the_episode_shows_and_nothing_before_it(L: 
             inside = step - back >= 1
             newer, older = (sequences.obs[b, t - back - k] if inside else np.zeros(1) for k in (0, 1))
             action = sequences.actions[b, t - back] if inside else np.zeros(1)
-            expected += [(newer - older) / by.change, action, [inside]]
+            weight = (1 + back) ** -AGE_POWER
+            expected += [weight * (newer - older) / by.change, weight * action, [weight * inside]]
         np.testing.assert_allclose(inputs[b, t], np.concatenate(expected), rtol=1e-4, atol=1e-5)
 
 
@@ -181,7 +182,9 @@ def _score(*entries: float) -> Score:
 
 
 def _found(windows: dict[int, Score], gru: Score | None) -> Measurement:
-    return Measurement(("slow", *(f"fast {i}" for i in range(9))), (), windows, gru, 1, 1, 1)
+    entries = len(next(iter(windows.values())).entries)
+    names = ("slow", *(f"fast {i}" for i in range(1, entries)))
+    return Measurement(names, (), windows, gru, fitted_rows=1, tested_rows=1, tested_episodes=1)
 
 
 def test_the_entry_that_asks_for_a_longer_window_is_named():
@@ -203,3 +206,10 @@ def test_what_only_a_gru_reads_is_said():
     lines = "\n".join(sentences(found, advice))
     assert f"R² stays below {DECODED:g} for slow (0.60)" in lines
     assert "a GRU adds: " in lines
+
+
+def test_a_long_window_that_is_read_worse_than_a_short_one_is_put_down_to_the_data():
+    worse = _found({2: _score(0.8), 8: _score(0.7)}, None)
+    assert any("more --decisions help" in line for line in sentences(worse, recommend(worse)))
+    better = _found({2: _score(0.7), 8: _score(0.8)}, None)
+    assert not any("more --decisions help" in line for line in sentences(better, recommend(better)))

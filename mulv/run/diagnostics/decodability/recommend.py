@@ -92,6 +92,11 @@ def sentences(found: Measurement, advice: Recommendation) -> list[str]:
         mean, worst = advice.gru_gain["mean"], advice.gru_gain["worst"]
         adds = "adds" if max(mean, worst) > MARGIN else "adds nothing"
         lines.append(f"a GRU {adds}: {mean:+.3f} to the best mean, {worst:+.3f} to the best worst entry")
+    if max(score.worst.r2 for score in found.windows.values()) > found.windows[longest].worst.r2 + MARGIN:
+        lines.append(
+            f"L = {longest} has a lower R² than a shorter window, though it holds all of it: the regression "
+            "has too little data there; more --decisions help"
+        )
     if advice.reward_window is not None and advice.reward_window > (advice.window or longest):
         lines.append(f"the reward of the last step asks for {advice.reward_window}")
     if found.constant:

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from mulv.run.diagnostics.decodability.collect import Sequences
 
 LIMIT = 10.0  # inputs beyond so many standard deviations are cut off
+AGE_POWER = 0.75  # inputs of k steps ago are multiplied by k^-AGE_POWER: long windows overfit less
 SMALL = 1e-6
 EVERY_TEST = 5  # one sequence of so many is tested on, the others are fitted on
 
@@ -36,15 +37,14 @@ def window_inputs(sequences: Sequences, by: Scales, L: int) -> Float[np.ndarray,
     """The newest observation, and the L−1 changes, actions and marks before it.
 
     A mark is 1 where the window reaches back so far within its episode, and 0 where the episode begins later:
-    change and action are zero there.
+    change and action are zero there. All three weigh less the older they are.
     """
     obs = np.clip((sequences.obs - by.mean) / by.obs, -LIMIT, LIMIT)
     change = np.clip(_changes(sequences) / by.change, -LIMIT, LIMIT)
     parts = [obs]
     for back in range(L - 1):
-        reaches = (sequences.step > back)[..., None]
-        parts += [np.where(reaches, _earlier(column, back), 0) for column in (change, sequences.actions)]
-        parts.append(reaches)
+        weight = (1 + back) ** -AGE_POWER * (sequences.step > back)[..., None]
+        parts += [weight * _earlier(change, back), weight * _earlier(sequences.actions, back), weight]
     return np.concatenate(parts, axis=-1).astype(np.float32)
 
 
