@@ -126,13 +126,14 @@ def run(arguments: Sequence[str]) -> int:
 
 def _source(options: MemoryOptions) -> _Source:
     """The task and who acts, or one line on why it cannot be measured."""
-    task = resolve(options.task, options.keep)
+    past = None if options.policy is None else RunDirectory(options.policy).read_config()
+    config = RunConfig(task=options.task, keep=options.keep)
+    if past is not None and past.task == options.task and options.keep is None:
+        config = past  # what is kept is as the run says
+    task, learner = resolve(config.task, config.keep), None
     if task.pixels:
         raise MulvError(f"{task.name} shows frames; windows are measured on vectors: choose a task named -P")
-    learner = None
-    config = RunConfig(task=options.task, keep=options.keep)
-    if options.policy is not None:
-        past = RunDirectory(options.policy).read_config()
+    if past is not None and options.policy is not None:
         if resolve(past.task, past.keep) != task:
             raise MulvError(f"{options.policy} is of {past.task}, not of {task.name}")
         learner, config = load(options.policy), past
