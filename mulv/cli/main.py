@@ -20,6 +20,7 @@ commands:
   compare draw the learning curves of runs in one picture
   bench   run a suite of tasks, methods and seeds (--list shows them)
   report  one HTML page of all results under a directory
+  memory  say how long a memory a task needs, by regression on windows of each length
   envs    list the tasks
   doctor  say what can draw frames on this machine, and how fast
   theory  of a known POMDP: theory check FILE-or-NAME tries the paper's claims, theory solve plans,
@@ -36,6 +37,7 @@ COMMANDS = {
     "compare": "compare",
     "bench": "bench",
     "report": "report",
+    "memory": "memory",
     "envs": "envs",
     "doctor": "doctor",
     "theory": "theory",

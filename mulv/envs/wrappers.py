@@ -101,13 +101,25 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
     @property
     def kept(self) -> np.ndarray:
         """Where in the whole observation, flattened, the kept entries stand."""
+        positions = self._positions_of(self._chosen)
+        return positions if self._positions is None else positions[self._positions]
+
+    @property
+    def dropped(self) -> np.ndarray:
+        """Where in the whole observation, flattened, the entries of `hidden` stand."""
+        if self._dropped is not None:
+            return self._positions_of(self._dropped)
+        return self._rest if self._positions is not None else np.zeros(0, np.intp)
+
+    def _positions_of(self, part: spaces.Space) -> np.ndarray:
+        """Where a part of the observation stands in the whole, flattened."""
         whole = self.env.observation_space
         positions = np.arange(spaces.flatdim(whole))
-        if isinstance(whole, spaces.Dict) and isinstance(self._chosen, spaces.Dict):
-            ends = np.cumsum([spaces.flatdim(space) for space in whole.spaces.values()])
-            spans = dict(zip(whole.spaces, np.split(positions, ends[:-1]), strict=True))
-            positions = np.concatenate([spans[name] for name in self._chosen.spaces])
-        return positions if self._positions is None else positions[self._positions]
+        if not (isinstance(whole, spaces.Dict) and isinstance(part, spaces.Dict)):
+            return positions
+        ends = np.cumsum([spaces.flatdim(space) for space in whole.spaces.values()])
+        spans = dict(zip(whole.spaces, np.split(positions, ends[:-1]), strict=True))
+        return np.concatenate([spans[name] for name in part.spaces])
 
     def observation(self, observation: Any) -> np.ndarray:
         if self._dropped is not None:

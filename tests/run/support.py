@@ -1,6 +1,7 @@
 """What the tests of runs share: tiny runs, and what makes two of them equal."""
 
 import contextlib
+import dataclasses
 import json
 import shutil
 import signal
@@ -11,11 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mulv.agents.sac import SACConfig
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import checkpoint
 from mulv.run.config import RunConfig
+from mulv.run.diagnostics.decodability import regression
 
 TINY_AGENT = SACConfig(window=2, batch_size=8, trunk=TrunkConfig(width=16, depth=1))
 ROOT = Path(__file__).parents[2]
@@ -42,6 +45,16 @@ TINY_FLAGS = """
     --update-every 4
     --eval-every 400 --eval-episodes 2 --log-every 50 --checkpoint-every 200 --no-progress
 """.split()  # noqa: SIM905
+
+
+@contextlib.contextmanager
+def small_regressions() -> Iterator[None]:
+    """Networks of `mulv memory` that a test can wait for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regression, "TRUNK", dataclasses.replace(regression.TRUNK, width=64))
+        patch.setattr(regression, "STATE", 32)
+        patch.setattr(regression, "BATCH", 128)
+        yield
 
 
 def command(*arguments: str | Path) -> list[str]:
