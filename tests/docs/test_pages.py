@@ -12,6 +12,7 @@ from mulv.agents import ALGORITHMS
 from mulv.cli.bench import BenchOptions
 from mulv.cli.compare import CompareOptions
 from mulv.cli.evaluate import EvalOptions
+from mulv.cli.memory import MemoryOptions
 from mulv.cli.offline import OfflineOptions
 from mulv.cli.report import ReportOptions
 from mulv.cli.theory import TheoryCheckOptions, TheoryRegretOptions, TheorySolveOptions
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OPTIONS = (
     *(BenchOptions, CompareOptions, EvalOptions, OfflineOptions, ReportOptions, TrainOptions, RunConfig),
-    *(CollectConfig, TheoryCheckOptions, TheoryRegretOptions, TheorySolveOptions),
+    *(CollectConfig, MemoryOptions, TheoryCheckOptions, TheoryRegretOptions, TheorySolveOptions),
 )
 # Options of other programs that the pages name, and of scripts in benchmarks/.
 OTHERS = {"--help", "--version"} | {
