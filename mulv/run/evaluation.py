@@ -11,7 +11,7 @@ import numpy as np
 from mulv.agents.base import AbstractAgent
 from mulv.envs.vector_env import EpisodeSummary, VectorEnv
 from mulv.run import compiled, seeding
-from mulv.run.diagnostics.probe import EVERY, Probe, ProbeData
+from mulv.run.diagnostics.probe import EVERY, Probe, ProbeData, RecentSteps
 from mulv.run.seeding import Stream
 
 
@@ -71,18 +71,19 @@ class Evaluator:
         carry = compiled.init_carry(agent, self._episodes)
         key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
         envs.start()
-        probe = ProbeData()
+        probe, recent = ProbeData(), RecentSteps(getattr(agent.config, "window", 1))
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
             carry = compiled.act(
                 agent, state, carry, envs.obs, envs.first, key, np.int32(step), deterministic=deterministic
             )
+            recent.add(envs.obs, np.asarray(carry.action))
             if step % EVERY == 0 and (hidden := envs.hidden) is not None:
                 latents = compiled.latents(agent, state, carry)
                 if latents is not None:
                     running = np.asarray([i for i in range(self._episodes) if i not in first])
-                    probe.add(np.asarray(latents), envs.obs, hidden, running)
+                    probe.add(np.asarray(latents), recent.inputs(), envs.obs, hidden, running)
             if 0 not in first:
                 watch(envs.obs[0])
             envs.step(np.asarray(carry.action))

@@ -1,4 +1,4 @@
-"""What a linear probe reads off a latent: all of it where it is there, nothing where it is not."""
+"""What a regression reads off a latent: all of it where it is there, nothing where it is not."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mulv.core.spec import BatchSpec
 from mulv.envs import VectorEnv, env_spec, make_env
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
-from mulv.run.diagnostics.probe import ProbeData, linear_probe
+from mulv.run.diagnostics.probe import ProbeData, RecentSteps, kernel_regression
 from mulv.run.evaluation import Evaluator
 from mulv.run.train import train
 from tests.agents.support import random_batches
@@ -28,14 +28,33 @@ TINY_MULV = with_options(
 )
 
 
-def test_a_linear_image_is_read_exactly_and_noise_is_not():
+def test_recent_steps_are_changes_and_actions_and_zero_before_the_start():
+    recent = RecentSteps(window=3)
+    recent.add(np.array([[1.0]]), np.array([[0.5]]))
+    np.testing.assert_array_equal(recent.inputs(), [[1, 0, 0, 0, 0]])  # o_h, two changes, two actions
+    recent.add(np.array([[4.0]]), np.array([[0.6]]))
+    np.testing.assert_array_equal(recent.inputs(), [[4, 0, 3, 0, 0.5]])
+    recent.add(np.array([[9.0]]), np.array([[0.7]]))
+    recent.add(np.array([[7.0]]), np.array([[0.8]]))
+    np.testing.assert_array_equal(recent.inputs(), [[7, 5, -2, 0.6, 0.7]])
+
+
+def test_a_curved_image_is_read_where_a_linear_probe_would_see_nothing():
+    x = np.random.default_rng(0).uniform(-2, 2, size=(800, 2))
+    hidden = np.stack([np.square(x[:, 0]), x[:, 0] * x[:, 1]], axis=1)
+    assert np.abs(np.corrcoef(x.T, hidden.T)[:2, 2:]).max() < 0.1
+    _, r2 = kernel_regression(x[:400], hidden[:400], x[400:], hidden[400:])
+    assert (r2 > 0.98).all()
+
+
+def test_an_image_is_read_and_noise_is_not():
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(400, 2))
     mixed = np.concatenate([hidden @ rng.normal(size=(2, 5)) + 3.0, rng.normal(size=(400, 3))], axis=1)
-    predicted, r2 = linear_probe(mixed[:200], hidden[:200], mixed[200:], hidden[200:])
+    predicted, r2 = kernel_regression(mixed[:200], hidden[:200], mixed[200:], hidden[200:])
     assert (r2 > 0.999).all()
     np.testing.assert_allclose(predicted, hidden[200:], atol=0.05)
-    _, nothing = linear_probe(mixed[:200, 5:], hidden[:200], mixed[200:, 5:], hidden[200:])
+    _, nothing = kernel_regression(mixed[:200, 5:], hidden[:200], mixed[200:, 5:], hidden[200:])
     assert (nothing < 0.1).all()
 
 
@@ -44,7 +63,7 @@ def test_what_was_fitted_is_not_what_is_tested():
     rng, data = np.random.default_rng(0), ProbeData()
     names, constants = rng.normal(size=(4, 6)), rng.normal(size=(4, 1))
     for _ in range(50):
-        data.add(names, np.zeros((4, 1)), constants, np.arange(4))
+        data.add(names, np.zeros((4, 1)), np.zeros((4, 1)), constants, np.arange(4))
     probe = data.fit()
     assert probe is not None
     assert probe.hidden.shape == (100, 1)  # episodes 1 and 3
@@ -53,7 +72,7 @@ def test_what_was_fitted_is_not_what_is_tested():
 
 def test_one_episode_is_too_few():
     data = ProbeData()
-    data.add(np.zeros((1, 2)), np.zeros((1, 1)), np.zeros((1, 1)), np.arange(1))
+    data.add(np.zeros((1, 2)), np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1)), np.arange(1))
     assert data.fit() is None
     assert ProbeData().fit() is None
 
@@ -120,7 +139,9 @@ def test_the_summary_has_the_mean_and_the_worst_of_what_is_hidden():
     rng, data = np.random.default_rng(0), ProbeData()
     for _ in range(50):
         hidden = rng.normal(size=(4, 2))
-        data.add(hidden[:, :1], np.zeros((4, 1)), hidden, np.arange(4))  # the first entry, not the second
+        data.add(
+            hidden[:, :1], hidden, np.zeros((4, 1)), hidden, np.arange(4)
+        )  # the first entry, not the second
     summary = data.fit().summary()
     assert summary["probe/hidden_r2"] == pytest.approx(0.5, abs=0.1)
     assert summary["probe/hidden_r2_worst"] == pytest.approx(0.0, abs=0.1)
