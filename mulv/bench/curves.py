@@ -42,7 +42,7 @@ def learning_curve(result: RunResult, path: Path) -> Path:
 
 
 def hidden_values(probe: Path, title: str, path: Path) -> Path:
-    """What a linear probe reads off an agent's latent, against the values that its task hid."""
+    """What a regression reads off an agent's latent, against the values that its task hid."""
     with np.load(probe) as saved:
         hidden, predicted, r2 = saved["hidden"], saved["predicted"], saved["r2"]
     columns = min(4, hidden.shape[1])
