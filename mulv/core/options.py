@@ -165,6 +165,9 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
+    if kinds := group_kinds(hint):
+        names = [kind for kind, group in kinds.items() if kind and group is not None]
+        return "an object" + (f" of kind {' or '.join(names)}" if names else "")
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(map(repr, typing.get_args(hint)))
     return hint.__name__ if isinstance(hint, type) else str(hint)

@@ -103,13 +103,15 @@ class RunDirectory:
         """The configuration the run was started with."""
         try:
             record = json.loads(self.config_file.read_text())
+            if not isinstance(record, dict) or "config" not in record:
+                raise MulvError("it is no record of a run: there is no config in it")
             return from_json(record["config"])
         except FileNotFoundError:
             raise MulvError(f"{self.path} is not a run directory: it has no config.json") from None
         except NotADirectoryError:
             raise MulvError(f"{self.path} is a file, not a run directory") from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        except (MulvError, ValueError, RecursionError) as error:
+            reason = "it nests too deeply" if isinstance(error, RecursionError) else error
             raise MulvError(f"{self.config_file} cannot be read: {reason}") from error
 
 

@@ -28,7 +28,9 @@ NAMES = sorted(path.stem for path in (GOLDEN / "configs").glob("*.json"))
 def of(algo: str = "mulv", name: str = "default", /, task: str = "Pendulum-P", **options: Any) -> RunConfig:
     """Today's configuration of a preset with options changed; `a__b` is the option a.b."""
     named = {option.replace("__", "."): value for option, value in options.items()}
-    start = {option: named.pop(option) for option in ("data", "offline_updates", "total_steps") if option in named}
+    start = {
+        option: named.pop(option) for option in ("data", "offline_updates", "total_steps") if option in named
+    }
     config = RunConfig(task=task, algo=algo, agent=preset(algo, name), **start)
     return complete(with_run_options(config, named))
 
