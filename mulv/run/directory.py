@@ -35,6 +35,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
 EXTRAS = ("metaworld",)
+UNKNOWN = "unknown"  # the commit of code that is in no repository of its own
 
 
 class RunDirectory:
@@ -131,20 +132,26 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in found}
 
 
-def commit() -> str:
-    """The source's commit, marked where the tree differs from it."""
-    root = Path(__file__).resolve().parents[2]
-    git = ["git", "-C", str(root)]
+@functools.cache
+def commit(root: Path = PACKAGE.parent) -> str:
+    """The commit of the code that runs, marked where the tree differs from it; as of when it is first asked.
+
+    Installed elsewhere than in its own repository, in that of somebody's project say, it has none.
+    """
+    # What a hook of git's sets would name the repository that the hook is of.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, env=environment
+        ).stdout.strip()
+
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "mulv"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return UNKNOWN
+        return git("rev-parse", "HEAD") + ("-modified" if git("status", "--porcelain", "--", "mulv") else "")
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("-modified" if changed else "")
+        return UNKNOWN
 
 
 @functools.cache
