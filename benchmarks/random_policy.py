@@ -8,9 +8,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
-
 from keeping import COMMIT
+from tqdm import tqdm
 
 from mulv.envs import TASKS, VectorEnv, make_env
 from mulv.run.directory import versions

@@ -56,7 +56,7 @@ def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
         args=left,
         default=OfflineOptions(default),
         prog="mulv offline",
-        description=f"{OfflineOptions.__doc__}\n\n{describe_kinds(agent)}.",
+        description=f"{OfflineOptions.__doc__}\n\n{describe_kinds(agent)}",
         config=(tyro.conf.AvoidSubcommands,),
     )
     updates = options.config.offline_updates if options.steps is None else options.steps

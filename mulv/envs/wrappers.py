@@ -123,7 +123,7 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
 
 
 class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
-    """Box actions in [-1, 1], scaled to the simulator's bounds; to the nearest where it takes whole numbers."""
+    """Box actions in [-1, 1], scaled to the simulator's bounds; whole numbers are the nearest."""
 
     def __init__(self, env: gym.Env):
         RecordConstructorArgs.__init__(self)

@@ -89,7 +89,7 @@ def keeping() -> ModuleType:
 
 
 def test_a_benchmark_keeps_the_commit_it_began_with(keeping: ModuleType, tmp_path: Path) -> None:
-    assert keeping.COMMIT == commit()
+    assert commit() == keeping.COMMIT
     keeping.COMMIT = "c0ffee"
     keeping.keep("speed", {"rate": 3}, tmp_path)
     kept = json.loads((tmp_path / "speed.json").read_text())

@@ -1,6 +1,6 @@
 """Configurations and runs of an older version: they are read as what today's options say.
 
-Everything in tests/golden was written by that version, whose options were flat: `latent_dim`, not `latent.dim`.
+Everything in tests/golden was written by that version. Its options were flat: `latent_dim`, not `latent.dim`.
 """
 
 import copy
