@@ -90,7 +90,7 @@ def choose_kinds(agent: AgentConfig, arguments: Sequence[str]) -> tuple[AgentCon
 
 
 def _option(flag: str, argument: str) -> str | None:
-    """Which option of a flag's group an argument sets, if any: `ridge` of --critic.ridge, or --critic.no-ridge."""
+    """Which option of a group an argument sets, if any: `ridge` of --critic.ridge or --critic.no-ridge."""
     group, dot, rest = argument.partition("=")[0].replace("_", "-").partition(".")
     return rest.partition(".")[0].removeprefix("no-").replace("-", "_") if dot and group == flag else None
 
