@@ -60,15 +60,19 @@ def from_tree(cls: Any, tree: Tree) -> Any:
     return cls(**values)
 
 
-def with_options(config: T, options: Options) -> T:
+def with_options(config: T, *layers: Options) -> T:
     """The configuration with options changed, in whatever order; limits hold for what comes out.
 
+    Where there are several layers of options, each changes what the one before it made.
     A field of several kinds takes a kind's name, and keeps what the two kinds share: `{"critic": "deep"}`.
     A group takes its options one by one or together: `{"critic.features": 9}`, `{"critic": {"features": 9}}`.
     """
     tree = to_tree(config)
-    for name in sorted(options, key=lambda name: name.count(".")):  # a kind comes before its options
-        _set(type(config), tree, name.split("."), options[name], name)
+    for options in layers:
+        for name in sorted(options, key=lambda name: name.count(".")):  # a kind comes before its options
+            if options.get(group := name.rpartition(".")[0], "") in (None, NONE):
+                raise MulvError(f"{group} is {NONE}, so {name} cannot be set")
+            _set(type(config), tree, name.split("."), options[name], name)
     return from_tree(type(config), tree)
 
 

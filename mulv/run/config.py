@@ -125,12 +125,12 @@ def from_json(saved: dict[str, Any]) -> RunConfig:
     return from_tree(RunConfig, tree)
 
 
-def with_run_options(config: RunConfig, options: Options) -> RunConfig:
-    """A configuration with options of the run or of its agent changed, by their command-line names."""
+def with_run_options(config: RunConfig, *layers: Options) -> RunConfig:
+    """A configuration with options of the run or of its agent changed, as by `with_options`."""
     fields = {f.name for f in dataclasses.fields(RunConfig)} - {"agent"}
-    of_run = {name: value for name, value in options.items() if name in fields}
-    of_agent = {name: value for name, value in options.items() if name not in fields}
-    return with_options(config, of_run | {"agent": with_options(config.agent, of_agent)})
+    of_run = [{name: layer[name] for name in layer if name in fields} for layer in layers]
+    of_agent = [{name: layer[name] for name in layer if name not in fields} for layer in layers]
+    return with_options(config, *of_run, {"agent": with_options(config.agent, *of_agent)})
 
 
 class Change(NamedTuple):

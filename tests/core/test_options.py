@@ -103,6 +103,17 @@ def test_the_order_of_options_does_not_matter(options: dict[str, Any]) -> None:
     assert results != {paper}
 
 
+def test_a_later_layer_changes_what_an_earlier_one_made() -> None:
+    on, off = {"bonus.scale": 1.0, "critic.features": 9}, {"bonus": "none", "critic": "monte_carlo"}
+    later = with_options(DEFAULT, on, off)
+    assert (later.bonus, later.critic) == (None, MonteCarloConfig(features=9))
+    assert with_options(DEFAULT, off, on).bonus == BonusConfig(scale=1.0)
+
+
+def test_limits_hold_for_the_last_layer_alone() -> None:
+    assert with_options(DEFAULT, {"bonus.rows": 400}, {"batch_size": 500}).bonus.rows == 400
+
+
 def test_limits_hold_for_what_comes_out() -> None:
     with pytest.raises(MulvError, match=r"bonus\.rows is 400; it must be at most batch_size, 256"):
         changed({"bonus.rows": 400})
@@ -162,6 +173,8 @@ def test_options_of_a_run_and_of_its_agent_are_told_apart() -> None:
         ({"critic": "deap"}, "no kind of critic is called 'deap'; did you mean 'deep'?"),
         ({"critic": "none"}, "no kind of critic is called 'none'; there are: closed_form, monte_carlo, deep"),
         ({"bonus": "on"}, "bonus is 'on'; its options turn it on, and 'none' turns it off"),
+        ({"bonus": "none", "bonus.scale": 1.0}, "bonus is none, so bonus.scale cannot be set"),
+        ({"bonus.scale": 1.0, "bonus": None}, "bonus is none, so bonus.scale cannot be set"),
         ({"window.x": 3}, "no option is called 'window.x': window is a single value"),
         ({"policy.noise.initial": 0.5}, "SACPolicy has no field 'noise' (in 'policy.noise.initial')"),
         ({"window": "3"}, "MuLVConfig.window is '3', which is not int"),

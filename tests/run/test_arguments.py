@@ -1,8 +1,7 @@
 """Options on the command line: kinds of groups are chosen by name, and bring their own options."""
 
 import re
-import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -132,7 +131,7 @@ def test_an_option_that_cannot_act_is_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        cli.main(["train", *line.split()])
+        cli.main(["train", "--total-steps", "20", *line.split()])
     error = capsys.readouterr().err
     assert ended.value.code == 1
     assert error.startswith(f"mulv: error: {message}")
@@ -164,22 +163,37 @@ def test_help_says_which_kinds_there_are_and_what_is_off() -> None:
     assert "--image none (it is on)" in describe_kinds(preset("mulv", "paper"))
 
 
-def help_of(*arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "mulv", "train", *arguments, "--help"]
-    environment = {"COLUMNS": "110", "PATH": "", "PYTHONPATH": ":".join(filter(None, sys.path))}
-    shown = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    return shown.stdout.splitlines()
+@pytest.fixture
+def help_of(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """The lines of a command's help, on a terminal of 110 columns."""
+    monkeypatch.setenv("COLUMNS", "110")
+
+    def lines(*arguments: str) -> list[str]:
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*arguments, "--help"])
+        assert ended.value.code == 0
+        return capsys.readouterr().out.splitlines()
+
+    return lines
 
 
-def test_help_is_short_and_lists_the_options_of_the_kinds_that_are_chosen() -> None:
-    lines = help_of()
+def flags_in(lines: list[str]) -> set[str]:
+    return set(re.findall(r"--[a-z.-]+", "\n".join(lines)))
+
+
+def test_help_is_at_most_150_lines(help_of: Callable[..., list[str]]) -> None:
+    lines = help_of("train")
     assert len(lines) <= 150
-    flags = set(re.findall(r"--[a-z.-]+", "\n".join(lines)))
+    assert max(map(len, lines[10:])) == 110  # the boxes are as wide as the terminal
+
+
+def test_help_lists_the_options_of_the_kinds_that_are_chosen(help_of: Callable[..., list[str]]) -> None:
+    flags = flags_in(help_of("train"))
     assert {"--critic.features", "--policy.initial-temperature"} <= flags
     assert not {"--critic.samples", "--policy.noise.initial", "--bonus.scale"} & flags
 
 
-def test_help_lists_the_options_of_a_kind_that_it_is_given() -> None:
-    flags = set(re.findall(r"--[a-z.-]+", "\n".join(help_of("--critic", "deep", "--bonus", "none"))))
-    assert "--critic.samples" in flags
+def test_help_lists_the_options_of_a_kind_that_it_is_given(help_of: Callable[..., list[str]]) -> None:
+    flags = flags_in(help_of("train", "--critic", "deep", "--bonus.scale", "1"))
+    assert {"--critic.samples", "--bonus.scale"} <= flags
     assert "--critic.features" not in flags

@@ -16,10 +16,14 @@ import pytest
 import mulv
 from mulv import cli
 from mulv.agents import ALGORITHMS, preset
+from mulv.bench.store import append, read_store
+from mulv.bench.suite import Job
+from mulv.bench.sweep import finished
 from mulv.core.errors import MulvError
 from mulv.run.config import RunConfig, config_hash, differences, from_json, to_json, with_run_options
 from mulv.run.migration import migrate
 from mulv.run.train import complete
+from tests.run.support import ROOT
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.stem for path in (GOLDEN / "configs").glob("*.json"))
@@ -126,6 +130,44 @@ def test_a_field_that_never_was_is_still_an_error() -> None:
     old = golden("mulv")
     with pytest.raises(MulvError, match="no field 'latent_dimm'"):
         from_json(old | {"agent": old["agent"] | {"latent_dimm": 3}})
+
+
+def run_1() -> RunConfig:
+    """Today's configuration of the golden run."""
+    return of(
+        total_steps=300,
+        window=2,
+        n_step=2,
+        batch_size=8,
+        trunk__width=16,
+        trunk__depth=1,
+        latent__dim=8,
+        critic__features=16,
+        learning_starts=100,
+        eval_every=200,
+        eval_episodes=2,
+        checkpoint_every=200,
+        log_every=100,
+        keep_checkpoints=1,
+    )
+
+
+def test_a_result_line_of_an_older_version_is_not_run_again(tmp_path: Path) -> None:
+    line = json.loads((GOLDEN / "run-1" / "result.json").read_text()) | {"suite": "old"}
+    assert line["config_hash"] != config_hash(run_1())
+    append(tmp_path, line)
+    job = Job("old", "mulv", run_1())
+    other = Job("old", "mulv", replace(run_1(), seed=1))
+    assert finished(tmp_path, [job, other]) == {job.key: line}
+
+
+def test_every_result_line_that_was_kept_is_still_read() -> None:
+    lines = [line for line in read_store(ROOT / "results") if line["method"] != "random"]
+    assert lines
+    for line in lines:
+        config = from_json(line["config"])
+        assert (config.task, config.seed) == (line["task"], line["seed"])
+        assert from_json(to_json(config)) == config
 
 
 def test_an_old_run_is_loaded_and_acts_as_it_did() -> None:
