@@ -120,7 +120,6 @@ def test_learning_from_data_has_the_same_options() -> None:
         ("--bonus.scale inf", "bonus.scale is inf; it must be finite"),
         ("--learning-rate inf", "learning_rate is inf; it must be finite"),
         ("--learning-rate nan", "learning_rate is nan; it must be finite"),
-        ("--num-envs 100000", "num_envs is 100000; it must lie between 1 and 1024"),
         (
             "--encode-changes --no-normalise-observations",
             "encode_changes needs the scales of normalise_observations; leave that on, or both off",
