@@ -8,10 +8,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+from keeping import COMMIT
 from tqdm import tqdm
 
 from mulv.envs import TASKS, VectorEnv, make_env
-from mulv.run.directory import commit, versions
+from mulv.run.directory import versions
 
 ROOT = Path(__file__).parents[1]
 # What an agent sees does not matter to uniform actions: each task's full observation has the same returns.
@@ -35,7 +36,7 @@ def returns(task: str) -> list[float]:
 
 
 def main() -> None:
-    made = {"commit": commit(), "versions": versions()}
+    made = {"commit": COMMIT, "versions": versions()}
     found = {task: returns(task) for task in tqdm(MASKED, desc="tasks")}
     out = ROOT / "results" / "random" / "random.jsonl"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -250,6 +250,8 @@ def _evaluate(
 ) -> Evaluation:
     if episodes < 1:
         raise MulvError(f"episodes is {episodes}; it must be at least 1")
+    if seed < 0:
+        raise MulvError(f"seed is {seed}; it must not be negative")
     evaluator = Evaluator(make, episodes=episodes, seed=seed)
     try:
         return evaluator(learner.agent, learner.state, deterministic=deterministic, watch=watch)

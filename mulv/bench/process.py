@@ -13,6 +13,7 @@ from typing import Any
 
 Message = dict[str, Any]
 
+ROOT = Path(__file__).resolve().parents[2]  # what this mulv was imported from
 ENOUGH = 4000  # characters of what a crashed process said last
 
 
@@ -22,7 +23,7 @@ class Child:
     def __init__(self, jobs: Sequence[dict[str, Any]], runs: Path, threads: int):
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mulv.bench.child"],
+            [sys.executable, "-P", "-m", "mulv.bench.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
@@ -96,6 +97,10 @@ class Child:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Libraries that choose their number of threads when they are loaded are told it before."""
+    """Libraries that choose their number of threads when they are loaded are told it before.
+
+    The code is that of this process, also where another work tree of it is the present directory.
+    """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {**os.environ, **{name: str(threads) for name in names}}
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, **{name: str(threads) for name in names}, "PYTHONPATH": path}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +99,8 @@ class Suite:
         ]
 
     def _config(self, method: Method, task: str, seed: int) -> RunConfig:
-        options = {**self.options, **self.options_of.get(task, {}), **method.options}
-        if fixed := {"task", "algo", "seed", "total_steps", "data", "offline_updates"} & options.keys():
+        layers = (self.options, self.options_of.get(task, {}), method.options)
+        if fixed := {"task", "algo", "seed", "total_steps", "data", "offline_updates"} & {*chain(*layers)}:
             raise MulvError(f"{fixed.pop()} is no option of the suite {self.name}: it has a field of its own")
         base = RunConfig(
             task="-F".join(task.rsplit("-P", 1)) if method.full else task,
@@ -108,7 +109,7 @@ class Suite:
             seed=seed,
             **self._length(task),
         )
-        return complete(with_run_options(base, options))
+        return complete(with_run_options(base, *layers))
 
     def _length(self, task: str) -> dict[str, Any]:
         steps = self.steps_of.get(task, self.steps)

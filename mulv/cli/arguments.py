@@ -2,22 +2,26 @@
 
 import dataclasses
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mulv.agents import AgentConfig
 from mulv.core.errors import MulvError
-from mulv.core.options import NONE, group_kinds, with_options
+from mulv.core.names import nearest
+from mulv.core.options import NONE, group_kinds, kind_of, with_options
 
 
 def value_of(flag: str, arguments: Sequence[str]) -> str | None:
-    """A flag's value, or None where it is not given."""
+    """A flag's value, the last where there are several; None where it is not given."""
+    found = None
     for position, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
-        if name == flag:
-            if not equals and position + 1 == len(arguments):
+        if _is(flag, name):
+            following = value if equals else next(iter(arguments[position + 1 :]), "--")
+            if following.startswith("--"):
                 raise MulvError(f"{flag} needs a value")
-            return value if equals else arguments[position + 1]
-    return None
+            found = following
+    return found
 
 
 def without(flag: str, arguments: Sequence[str]) -> list[str]:
@@ -25,10 +29,14 @@ def without(flag: str, arguments: Sequence[str]) -> list[str]:
     kept, skip = [], False
     for argument in arguments:
         name, equals, _ = argument.partition("=")
-        if not skip and name != flag:
+        if not skip and not _is(flag, name):
             kept.append(argument)
-        skip = not skip and name == flag and not equals
+        skip = not skip and _is(flag, name) and not equals
     return kept
+
+
+def _is(flag: str, name: str) -> bool:
+    return name.replace("_", "-") == flag
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
@@ -36,18 +44,28 @@ def asks_for_help(arguments: Sequence[str]) -> bool:
     return bool({"-h", "--help"} & {*arguments})
 
 
-def describe_kinds(agent: AgentConfig) -> str:
-    """One line a group that has several kinds, or may be off: how to choose among them."""
-    hints, lines = typing.get_type_hints(type(agent)), []
+def _chosen_groups(agent: AgentConfig) -> Iterator[tuple[str, str, dict[str, type | None]]]:
+    """Field, flag and kinds of each group that has several kinds, or may be off."""
+    hints = typing.get_type_hints(type(agent))
     for field in dataclasses.fields(agent):
-        kinds, flag = group_kinds(hints[field.name]), f"--{field.name.replace('_', '-')}"
-        if len(kinds) > 2 or (len(kinds) == 2 and NONE not in kinds):
+        kinds = group_kinds(hints[field.name])
+        if len(kinds) > 1:
+            yield field.name, f"--{field.name.replace('_', '-')}", kinds
+
+
+def describe_kinds(agent: AgentConfig) -> str:
+    """How to choose among the kinds of each group that has several, and how to turn the others on and off."""
+    lines = []
+    for field, flag, kinds in _chosen_groups(agent):
+        if len(kinds.keys() - {NONE}) > 1:
             lines.append(f"{flag} {' | '.join(kinds)}")
-        elif len(kinds) == 2:
-            state = "on" if getattr(agent, field.name) is not None else "off"
+        else:
+            state = "on" if getattr(agent, field) is not None else "off"
             lines.append(f"{flag}.OPTION, {flag} none (it is {state})")
-    return "Groups of options have kinds, and --help lists those of the kinds it is given: " + "; ".join(
-        lines
+    if not lines:
+        return ""
+    return (
+        f"Groups of options have kinds, and --help lists those of the kinds it is given: {'; '.join(lines)}."
     )
 
 
@@ -56,17 +74,36 @@ def choose_kinds(agent: AgentConfig, arguments: Sequence[str]) -> tuple[AgentCon
 
     `--policy ddpg` makes `--policy.noise.initial` an option; an option of a group that is off turns it on.
     """
-    hints = typing.get_type_hints(type(agent))
+    chosen: dict[str, str | dict[str, Any]] = {}
     left = list(arguments)
-    for field in dataclasses.fields(agent):
-        kinds = group_kinds(hints[field.name])
-        if len(kinds) < 2:
-            continue
-        flag = f"--{field.name.replace('_', '-')}"
+    for field, flag, _ in _chosen_groups(agent):
         if (kind := value_of(flag, left)) is not None:
-            agent, left = with_options(agent, {field.name: kind}), without(flag, left)
-        if getattr(agent, field.name) is None and kind != NONE:
-            named = any(argument.replace("_", "-").startswith(f"{flag}.") for argument in left)
-            if named:
-                agent = with_options(agent, {field.name: {}})
+            chosen[field], left = kind.replace("-", "_"), without(flag, left)
+        elif getattr(agent, field) is None and any(_option(flag, argument) for argument in left):
+            chosen[field] = {}
+    agent = with_options(agent, chosen)
+    for field, flag, kinds in _chosen_groups(agent):
+        for argument in left:
+            if (option := _option(flag, argument)) is not None:
+                _check_option(flag, option, getattr(agent, field), kinds)
     return agent, left
+
+
+def _option(flag: str, argument: str) -> str | None:
+    """Which option of a group an argument sets, if any: `ridge` of --critic.ridge or --critic.no-ridge."""
+    group, dot, rest = argument.partition("=")[0].replace("_", "-").partition(".")
+    return rest.partition(".")[0].removeprefix("no-").replace("-", "_") if dot and group == flag else None
+
+
+def _check_option(flag: str, option: str, group: Any, kinds: dict[str, type | None]) -> None:
+    """Refuse an option that the group, as it was chosen, does not have."""
+    fields = {kind: [f.name for f in dataclasses.fields(of)] for kind, of in kinds.items() if of is not None}
+    kind = NONE if group is None else kind_of(type(group)) or ""
+    if option in fields.get(kind, ()):
+        return
+    where, dashed = f"{flag} {kind}".rstrip(), option.replace("_", "-")
+    if others := [f"{flag} {other}".rstrip() for other, names in fields.items() if option in names]:
+        raise MulvError(f"{flag}.{dashed} is an option of {' or '.join(others)}, and not of {where}")
+    near = nearest(option, fields.get(kind, ()))
+    hint = f"; did you mean {flag}.{near.replace('_', '-')}?" if near else ""
+    raise MulvError(f"{flag}.{dashed} is no option of {where}{hint}")

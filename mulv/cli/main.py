@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from mulv.core.errors import EnvironmentFault, MulvError
 from mulv.core.names import lookup
@@ -43,6 +44,15 @@ COMMANDS = {
     "theory": "theory",
 }
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+BAD_PATH = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.ENOENT,
+    errno.ENAMETOOLONG,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -63,7 +73,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        code = _fail(_reason(error))
+        if (reason := _reason(error, rest)) is None:
+            raise
+        code = _fail(reason)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)
@@ -74,13 +86,27 @@ def _fail(message: str) -> int:
     return 1
 
 
-def _reason(error: OSError) -> str:
-    """What is wrong with a disk or a path, and what to do; anything else is a fault of ours and is raised."""
+def _reason(error: OSError, arguments: Sequence[str]) -> str | None:
+    """What is wrong with a disk, or with a path that somebody named; None where the fault is ours."""
     where = error.filename or error
     if error.errno in FULL_DISK:
         return f"the disk is full ({where}); free some space and --resume the run"
-    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return f"{where} cannot be written to ({error.strerror}); choose another --out"
-    if error.errno in (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
+    if error.errno == errno.EROFS:
+        return f"{where} is on a disk that is read-only; choose another path"
+    if error.errno in BAD_PATH and error.filename is not None and _is_named(str(error.filename), arguments):
         return f"{where}: {error.strerror}; choose another path"
-    raise error
+    return None
+
+
+def _is_named(file: str, arguments: Sequence[str]) -> bool:
+    """Whether a file is where the arguments say, or the defaults, which are relative.
+
+    It may be the one that is named, lie in it or beside it (what is not whole yet does), or hold it.
+    """
+    path = Path(file)
+    named = [Path(argument.rpartition("=")[2]) for argument in arguments]
+    return not path.is_absolute() or any(
+        path.is_relative_to(name) or name.is_relative_to(path) or path.parent == name.parent
+        for name in named
+        if name.is_absolute()
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import tyro
 
@@ -11,10 +11,11 @@ from mulv.agents import AgentConfig, preset
 from mulv.cli.arguments import asks_for_help, choose_kinds, describe_kinds, value_of
 from mulv.cli.train import train_and_report
 from mulv.core.errors import MulvError
+from mulv.core.names import lookup
 from mulv.core.options import with_options
-from mulv.run.config import DEFAULT_ALGO, RunConfig
+from mulv.run.config import DEFAULT_ALGO, Collection, RunConfig
 from mulv.run.directory import new_directory
-from mulv.run.offline.collect import CollectConfig, collect
+from mulv.run.offline.collect import CollectConfig, Kind, collect
 from mulv.run.runtime import use_compilation_cache
 from mulv.run.train import complete
 
@@ -55,7 +56,7 @@ def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
         args=left,
         default=OfflineOptions(default),
         prog="mulv offline",
-        description=f"{OfflineOptions.__doc__}\n\n{describe_kinds(agent)}.",
+        description=f"{OfflineOptions.__doc__}\n\n{describe_kinds(agent)}",
         config=(tyro.conf.AvoidSubcommands,),
     )
     updates = options.config.offline_updates if options.steps is None else options.steps
@@ -76,8 +77,10 @@ def with_penalty(agent: AgentConfig, alpha: float) -> AgentConfig:
 
 def parse_collect(arguments: Sequence[str]) -> CollectConfig | None:
     """`mulv offline --collect`'s options; None where nothing is to be collected."""
-    if value_of("--collect", arguments) is None:
+    kind = value_of("--collect", arguments)
+    if kind is None or kind in get_args(Collection):  # the latter is an option of the run
         return None
+    lookup("kind of dataset", kind, dict.fromkeys(get_args(Kind)))
     return tyro.cli(CollectConfig, args=list(arguments), prog="mulv offline")
 
 

@@ -27,7 +27,7 @@ class TrainOptions:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: str = "default"
-    """Named values of the agent's options: default, paper; of mulv also lvrep, pixels."""
+    """Named values of the agent's options: default, paper; of mulv also paper-code, pixels, lvrep."""
     out: Path = Path("runs")
     """Where run directories are made."""
     resume: Path | None = None
@@ -56,7 +56,7 @@ def parse_train(arguments: Sequence[str]) -> TrainOptions:
         args=left,
         default=TrainOptions(replace(default, agent=agent)),
         prog="mulv train",
-        description=f"{TrainOptions.__doc__}\n\n{describe_kinds(agent)}.",
+        description=f"{TrainOptions.__doc__}\n\n{describe_kinds(agent)}",
         config=(tyro.conf.AvoidSubcommands,),
     )
     if options.at is not None and options.branch is None:

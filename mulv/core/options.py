@@ -19,6 +19,7 @@ from mulv.core.names import lookup, nearest
 Options = Mapping[str, Any]  # named as on the command line: "window", "critic.features", "critic"
 Tree = dict[str, Any]
 T = TypeVar("T")
+MOST_WHOLE = 2**53  # until there a float is any whole number
 NONE = "none"  # the name of an optional group's absence
 
 
@@ -53,51 +54,72 @@ def from_tree(cls: Any, tree: Tree) -> Any:
         groups = group_kinds(hint)
         if groups and isinstance(value, dict):
             value = from_tree(_group_of(cls, name, value), value)
-        elif not dataclasses.is_dataclass(value) and not _fits(value, hint):
-            raise MulvError(f"{cls.__name__}.{name} is {value!r}, which is not {_words(hint)}")
-        values[name] = value
+        elif not _fits(value, hint):
+            raise MulvError(f"{cls.__name__}.{name} is {value!r:.80}, which is not {_words(hint)}")
+        values[name] = float(value) if type(value) is int and hint in (float, float | None) else value
     return cls(**values)
 
 
-def with_options(config: T, options: Options) -> T:
-    """The configuration with options changed; limits hold for the whole, not on the way there.
+def with_options(config: T, *layers: Options) -> T:
+    """The configuration with options changed, in whatever order; limits hold for what comes out.
 
+    Where there are several layers of options, each changes what the one before it made.
     A field of several kinds takes a kind's name, and keeps what the two kinds share: `{"critic": "deep"}`.
+    A group takes its options one by one or together: `{"critic.features": 9}`, `{"critic": {"features": 9}}`.
     """
     tree = to_tree(config)
-    for name, value in options.items():
-        _set(type(config), tree, name.split("."), value, name)
+    for options in layers:
+        for name in sorted(options, key=lambda name: name.count(".")):  # a kind comes before its options
+            if options.get(group := name.rpartition(".")[0], "") in (None, NONE):
+                raise MulvError(f"{group} is {NONE}, so {name} cannot be set")
+            _set(type(config), tree, name.split("."), options[name], name)
     return from_tree(type(config), tree)
 
 
 def _set(cls: type, tree: Tree, path: list[str], value: Any, name: str) -> None:
     field, *rest = path
-    hint = _hint(cls, field, name)
-    kinds = group_kinds(hint)
-    if not rest:
-        if isinstance(value, str) and len(kinds) > (NONE not in kinds):
-            value = (
-                None
-                if (group := lookup(f"kind of {name}", value, kinds)) is None
-                else _shared(group, tree.get(field))
-            )
-        elif isinstance(value, dict) and kinds:
-            value = (tree.get(field) or to_tree(_first(kinds)())) | value
-        tree[field] = value
-        return
+    kinds = group_kinds(_hint(cls, field, name))
     if not kinds:
-        raise MulvError(f"no option is called {name!r}: {field} is a single value")
+        if rest:
+            raise MulvError(f"no option is called {name!r}: {field} is a single value")
+        tree[field] = value
+    elif rest and not (rest == ["kind"] and _several(kinds)):
+        _set_in_group(cls, tree, field, ".".join(rest), value, name)
+    elif isinstance(value, str) and (_several(kinds) or NONE in kinds):
+        tree[field] = _of_kind(kinds, value, tree.get(field), field)
+    elif isinstance(value, dict):
+        if _several(kinds) and "kind" in value:
+            _set(cls, tree, [field], value["kind"], name)
+            value = {option: of for option, of in value.items() if option != "kind"}
+        if not isinstance(tree.get(field), dict):
+            tree[field] = to_tree(_first(kinds)())
+        for option in value:
+            _set_in_group(cls, tree, field, option, value[option], f"{name}.{option}")
+    else:
+        tree[field] = to_tree(value) if type(value) in kinds.values() and value is not None else value
+
+
+def _set_in_group(cls: type, tree: Tree, field: str, option: str, value: Any, name: str) -> None:
+    """Set an option of the group in a field, which its options turn on where it is off."""
     if not isinstance(tree.get(field), dict):
-        tree[field] = to_tree(_first(kinds)())
-    _set(_group_of(cls, field, tree[field]), tree[field], rest, value, name)
+        tree[field] = to_tree(_first(group_kinds(_hint(cls, field)))())
+    _set(_group_of(cls, field, tree[field]), tree[field], option.split("."), value, name)
+
+
+def _several(kinds: dict[str, type | None]) -> bool:
+    return len(kinds.keys() - {NONE}) > 1
 
 
 def _first(kinds: dict[str, type | None]) -> type:
     return next(group for group in kinds.values() if group is not None)
 
 
-def _shared(group: type, old: Any) -> Tree:
+def _of_kind(kinds: dict[str, type | None], kind: str, old: Any, field: str) -> Tree | None:
     """Another kind of group: its defaults, with what the old one also has."""
+    if not _several(kinds) and kind != NONE:
+        raise MulvError(f"{field} is {kind!r}; its options turn it on, and {NONE!r} turns it off")
+    if (group := lookup(f"kind of {field}", kind, kinds)) is None:
+        return None
     new = to_tree(group())
     return new | {name: value for name, value in (old or {}).items() if name in new and name != "kind"}
 
@@ -158,13 +180,16 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, option) for option in typing.get_args(hint))
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, float) or (type(value) is int and abs(value) <= MOST_WHOLE)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(value, hint)
 
 
 def _words(hint: Any) -> str:
+    if kinds := group_kinds(hint):
+        names = [kind for kind, group in kinds.items() if kind and group is not None]
+        return "an object" + (f" of kind {' or '.join(names)}" if names else "")
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(map(repr, typing.get_args(hint)))
     return hint.__name__ if isinstance(hint, type) else str(hint)

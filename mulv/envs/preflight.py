@@ -27,6 +27,11 @@ def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> EnvSpec:
         reward = np.asarray(result[1])
         if reward.shape != ():
             raise EnvironmentFault(f"the reward must be one number, and has shape {reward.shape}")
+        for name, value in zip(("terminated", "truncated"), result[2:4], strict=True):
+            if not isinstance(value, bool | np.bool_):
+                raise EnvironmentFault(
+                    f"{name} must be True or False, and step gave {value!r:.40} ({type(value).__name__})"
+                )
         return env_spec(env)
     except MulvError:
         raise

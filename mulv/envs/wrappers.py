@@ -135,7 +135,7 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
 
 
 class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
-    """Box actions in [-1, 1], scaled to the simulator's bounds."""
+    """Box actions in [-1, 1], scaled to the simulator's bounds; whole numbers are the nearest."""
 
     def __init__(self, env: gym.Env):
         RecordConstructorArgs.__init__(self)
@@ -151,11 +151,14 @@ class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
         self._centre = ((inner.high + inner.low) / 2).astype(np.float32)
         self._half = ((inner.high - inner.low) / 2).astype(np.float32)
         self._low, self._high = inner.low, inner.high
+        self._whole = np.issubdtype(inner.dtype, np.integer)
         self.action_space = spaces.Box(-1.0, 1.0, inner.shape, np.float32)
 
     def action(self, action: np.ndarray) -> np.ndarray:
         # Rounding may leave the box by one unit in the last place, which some simulators refuse.
         scaled = self._centre + self._half * np.asarray(action, np.float32)
+        if self._whole:
+            scaled = np.rint(scaled)
         return np.clip(scaled, self._low, self._high).astype(self._low.dtype)
 
     def unit(self, actions: np.ndarray) -> np.ndarray:

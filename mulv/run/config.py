@@ -16,6 +16,7 @@ from mulv.envs.rendering.gl import Quality
 from mulv.run.migration import migrate
 
 DEFAULT_ALGO = "mulv"
+Collection = Literal["policy", "paper"]
 MOST_ENVS = 1024  # more than that is a slip of the finger
 
 
@@ -39,7 +40,7 @@ class RunConfig:
     """Environment steps. Default: the task's own."""
     learning_starts: Annotated[int, at_least(0)] = 1000
     """Steps of uniform actions before the first update."""
-    collect: Literal["policy", "paper"] = "policy"
+    collect: Collection = "policy"
     """Who acts after that: the policy, or as in Algorithm 1 with L uniform actions in each episode."""
     replay_ratio: Annotated[float, POSITIVE] = 1.0
     """Updates per decision, on average."""
@@ -115,19 +116,21 @@ def from_json(saved: dict[str, Any]) -> RunConfig:
     if not isinstance(saved, dict):
         raise MulvError(f"a configuration is an object, not {type(saved).__name__}")
     tree = migrate(saved)
-    agent = tree.get("agent", {})
+    agent, algo = tree.get("agent", {}), tree.get("algo", DEFAULT_ALGO)
     if not isinstance(agent, dict):
         raise MulvError(f"agent is {agent!r:.40}; it must be an object")
-    tree["agent"] = from_tree(algorithm(tree.get("algo", DEFAULT_ALGO)).config, agent)
+    if not isinstance(algo, str):
+        raise MulvError(f"algo is {algo!r:.40}; it must be a name")
+    tree["agent"] = from_tree(algorithm(algo).config, agent)
     return from_tree(RunConfig, tree)
 
 
-def with_run_options(config: RunConfig, options: Options) -> RunConfig:
-    """A configuration with options of the run or of its agent changed, by their command-line names."""
+def with_run_options(config: RunConfig, *layers: Options) -> RunConfig:
+    """A configuration with options of the run or of its agent changed, as by `with_options`."""
     fields = {f.name for f in dataclasses.fields(RunConfig)} - {"agent"}
-    of_run = {name: value for name, value in options.items() if name in fields}
-    of_agent = {name: value for name, value in options.items() if name not in fields}
-    return with_options(config, of_run | {"agent": with_options(config.agent, of_agent)})
+    of_run = [{name: layer[name] for name in layer if name in fields} for layer in layers]
+    of_agent = [{name: layer[name] for name in layer if name not in fields} for layer in layers]
+    return with_options(config, *of_run, {"agent": with_options(config.agent, *of_agent)})
 
 
 class Change(NamedTuple):

@@ -35,6 +35,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
 EXTRAS = ("metaworld",)
+UNKNOWN = "unknown"  # the commit of code that is in no repository of its own
 
 
 class RunDirectory:
@@ -103,13 +104,15 @@ class RunDirectory:
         """The configuration the run was started with."""
         try:
             record = json.loads(self.config_file.read_text())
+            if not isinstance(record, dict) or "config" not in record:
+                raise MulvError("it is no record of a run: there is no config in it")
             return from_json(record["config"])
         except FileNotFoundError:
             raise MulvError(f"{self.path} is not a run directory: it has no config.json") from None
         except NotADirectoryError:
             raise MulvError(f"{self.path} is a file, not a run directory") from None
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        except (MulvError, ValueError, RecursionError) as error:
+            reason = "it nests too deeply" if isinstance(error, RecursionError) else error
             raise MulvError(f"{self.config_file} cannot be read: {reason}") from error
 
 
@@ -129,20 +132,26 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in found}
 
 
-def commit() -> str:
-    """The source's commit, marked where the tree differs from it."""
-    root = Path(__file__).resolve().parents[2]
-    git = ["git", "-C", str(root)]
+@functools.cache
+def commit(root: Path = PACKAGE.parent) -> str:
+    """The commit of the code that runs, marked where the tree differs from it; as of when it is first asked.
+
+    Installed elsewhere than in its own repository, in that of somebody's project say, it has none.
+    """
+    # What a hook of git's sets would name the repository that the hook is of.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, env=environment
+        ).stdout.strip()
+
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "--", "mulv"], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        if Path(git("rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return UNKNOWN
+        return git("rev-parse", "HEAD") + ("-modified" if git("status", "--porcelain", "--", "mulv") else "")
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return head + ("-modified" if changed else "")
+        return UNKNOWN
 
 
 @functools.cache

@@ -86,8 +86,10 @@ def migrate(saved: Tree) -> Tree:
 
 
 def _is_flat(agent: Tree) -> bool:
-    kinds = (agent.get("latent"), agent.get("critic"))
-    return any(isinstance(kind, str) for kind in kinds) or any(name in agent for name in MULV_GROUPS)
+    kinds = [agent[name] for name in ("latent", "critic", "planner", "discrete_policy") if name in agent]
+    return all(isinstance(kind, str) for kind in kinds) and (
+        bool(kinds) or any(name in agent for name in MULV_GROUPS)
+    )
 
 
 def _grouped(flat: Tree) -> Tree:

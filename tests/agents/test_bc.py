@@ -103,3 +103,8 @@ def test_rewards_and_keys_play_no_part():
 def test_discrete_actions_are_refused():
     with pytest.raises(MulvError, match="discrete"):
         BC(BCConfig(), EnvSpec((OBS,), 2, discrete=True))
+
+
+def test_frames_are_refused_in_one_line():
+    with pytest.raises(MulvError, match="BC learns from vectors, and this task"):
+        BC(BCConfig(), EnvSpec((64, 64, 3), 2, obs_dtype="uint8"))

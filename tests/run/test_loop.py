@@ -219,6 +219,8 @@ def test_a_run_explores_by_noise_that_lasts_and_evaluates_without(tmp_path: Path
         ({"agent": {"pink_noise_octaves": 40}}, "pink_noise_octaves is 40; it must lie between 1 and 20"),
         ({"seed": "one"}, "seed is 'one'"),
         ({"total_steps": -5}, "total_steps is -5"),
+        ({"num_envs": 100_000}, "num_envs is 100000; it must lie between 1 and 1024"),
+        ({"replay_ratio": float("inf")}, "replay_ratio is inf; it must be finite"),
         ({"agent": {"trunk": {"kind": "transformer"}}}, "kind is 'transformer'"),
         ({"algo": "sak"}, "did you mean 'sac'"),
     ],

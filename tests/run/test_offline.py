@@ -172,6 +172,13 @@ def test_the_command_takes_no_step_unless_told() -> None:
     assert parse_collect(["--data", "D"]) is None
 
 
+@pytest.mark.parametrize("given", [["--collect", "paper"], ["--collect=paper"]])
+def test_how_steps_are_collected_after_the_data_is_no_kind_of_dataset(given: list[str]) -> None:
+    arguments = ["--data", "D", "--total-steps", "50", *given]
+    assert parse_collect(arguments) is None
+    assert parse_offline(arguments).config.collect == "paper"
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -21,6 +21,7 @@ from mulv.core.errors import MulvError
 from mulv.data.files import written_aside
 
 COLOURS = 8  # in style.css; further methods repeat them with other dashes
+ENDINGS = (".html", ".htm")
 SEED = 0  # of the bootstrap: equal results give an equal page
 
 HEAD = """<!doctype html>
@@ -52,6 +53,8 @@ class Section(NamedTuple):
 
 def write_report(directory: Path, out: Path) -> int:
     """Write the page of all results under a directory, whole or not at all; returns the number of runs."""
+    if out.suffix not in ENDINGS:
+        raise MulvError(f"{out} is not named as a page is; let it end in {' or '.join(ENDINGS)}")
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise MulvError(f"{out} cannot be written: it is a directory, or its own does not exist")
     runs = to_runs(find_runs(directory))

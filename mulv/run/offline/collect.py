@@ -13,6 +13,7 @@ import tyro
 
 from mulv.agents import algorithm
 from mulv.core.errors import MulvError
+from mulv.core.limits import NOT_NEGATIVE, at_least, check_fields
 from mulv.data import Replay, ReplayLayout
 from mulv.data.episodes import Dataset, Survey, fill, newest, read_episodes, survey
 from mulv.data.minari import check_new, write_minari
@@ -39,18 +40,21 @@ class CollectConfig:
     medium-replay: what the run itself saw until half way."""
     out: Path
     """The dataset's directory."""
-    steps: int = 100_000
+    steps: Annotated[int, at_least(1)] = 100_000
     """Decisions; of medium-replay at most so many, the newest."""
     task: str | None = None
     """The task. Default: the run's."""
     from_: Annotated[Path | None, tyro.conf.arg(name="from")] = None
     """The run whose policy or replay it is; for medium keep its checkpoints (--keep-checkpoints 20)."""
-    seed: int = 0
+    seed: Annotated[int, NOT_NEGATIVE] = 0
     """Seed of episodes and actions."""
     minari: str | None = None
     """Also save it as the local Minari dataset of this id."""
     progress: bool = True
     """Show a progress bar."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,6 @@ class Where:
 
 def collect(config: CollectConfig, say: Callable[[str], None] = lambda line: None) -> Survey:
     """Write a dataset to the new directory `config.out`, whole or not at all."""
-    if config.steps < 1:
-        raise MulvError(f"steps is {config.steps}; it must be at least 1")
     if config.out.exists():
         raise MulvError(f"{config.out} already exists; choose another --out")
     if config.minari is not None:
