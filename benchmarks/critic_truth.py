@@ -94,6 +94,27 @@ def true_values(learner: Learner, run: Path, options: TruthOptions) -> TrueValue
     return truth
 
 
+def spread(true: np.ndarray) -> dict[str, float]:
+    """How large true advantages are, and the share of their squares that a twentieth of the states has."""
+    advantages = true - true.mean(axis=1, keepdims=True)
+    squares = np.sort(np.square(advantages).sum(axis=1))[::-1]
+    few = max(1, round(len(squares) / 20))
+    return {
+        "advantage_std": float(advantages.std()),
+        "median_state_advantage_std": float(np.median(advantages.std(axis=1))),
+        "share_of_top_states": float(squares[:few].sum() / squares.sum()),
+    }
+
+
+def own_critic(learner: Learner, truth: TrueValues, true: np.ndarray) -> dict[str, Any] | None:
+    """Agreement of the critic that the policy was trained by; its values may include entropy."""
+    memory = learner.agent.init_memory()
+    state = compiled.unpack(learner.agent, learner.state)
+    if learner.agent.q_values(state, memory, np.zeros(learner.spec.act_dim, np.float32)) is None:
+        return None
+    return asdict(agreement(predicted_values(learner.agent, learner.state, truth).min(axis=-1), true))
+
+
 def evaluate(options: Options) -> dict[str, Any]:
     """What is kept of one critic: its options, and its agreement with the truth after so many updates."""
     learner = load(options.run)
@@ -154,9 +175,10 @@ def evaluate(options: Options) -> dict[str, Any]:
             "value_mean": float(true[:, 0].mean()),
             "value_std": float(true[:, 0].std()),
             "return_std": float(true.std()),
-            "advantage_std": float((true - true.mean(axis=1, keepdims=True)).std()),
+            **spread(true),
             "ceiling": None if best is None else asdict(best),
         },
+        "policy_critic": own_critic(learner, truth, true),
         "figures": found,
         "wall_s": time.perf_counter() - begin,
     }
