@@ -141,6 +141,19 @@ class AbstractAgent(ABC):
         """What the agent makes of its memory and an action, where that is one vector."""
         return None
 
+    def q_values(self, state: PyTree, memory: Any, a_h: Float[Array, "act"]) -> Float[Array, "head"] | None:
+        """Q(x_h, a_h) of each critic in the environment's own rewards; None where the agent has no critic."""
+        return None
+
+    def update_critic(
+        self, state: PyTree, batch: Any, a_hn: Float[Array, "batch act"], key: PRNGKeyArray
+    ) -> tuple[PyTree, Metrics] | None:
+        """Policy evaluation: one update of all but the policy, without entropy; None without a critic.
+
+        The policy that is evaluated may be anybody's: it takes a_{h+n} at the windows x_{h+n} of the batch.
+        """
+        return None
+
     def inspect(self, state: PyTree, batch: Any, key: PRNGKeyArray) -> Metrics:
         """Metrics too costly for every update; computed when a line is logged. Vectors become histograms."""
         return {}

@@ -4,7 +4,6 @@ Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithm
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, NamedTuple
 
 import equinox as eqx
@@ -61,6 +60,16 @@ class SACState(NamedTuple):
     reward_moments: RunningMoments
 
 
+class Transitions(NamedTuple):
+    """A batch as the networks see it: windows are vectors."""
+
+    x_h: Float[Array, "batch in"]
+    a_h: Float[Array, "batch act"]
+    reward: Float[Array, "batch"]  # of n steps, scaled
+    discount: Float[Array, "batch"]
+    x_hn: Float[Array, "batch in"]
+
+
 @dataclass(frozen=True)
 class SAC(AbstractWindowAgent):
     """Soft actor-critic on the window."""
@@ -107,34 +116,20 @@ class SAC(AbstractWindowAgent):
         c, optimiser = self.config, self.optimiser
         target_key, actor_key = jax.random.split(key)
         noise_shape = batch.a_h.shape
-        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
-        reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
-        rewards = batch.reward / reward_scale(c, reward_moments)
-        x_h, x_hn = (
-            jax.vmap(flatten_window)(normalise_window(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn)
-        )
+        state, data = self._see(state, batch)
+        x_h = data.x_h
         temperature = jnp.exp(state.log_temperature.params)
-        believed = partial(jnp.min if c.clipped_double_q else jnp.mean, axis=0)
 
         target_noise = jax.random.normal(target_key, noise_shape)
-        a_hn, log_prob_hn = act_on(state.actor.params, x_hn, target_noise)
-        value_hn = believed(q_values(state.target_critics, x_hn, a_hn)) - temperature * log_prob_hn
-        targets = rewards + batch.discount * value_hn
-
-        def critic_loss(critics: QNetwork) -> tuple[Array, Array]:
-            values = q_values(critics, x_h, batch.a_h)
-            return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), jnp.mean(values)
-
-        (critic_loss_value, q_mean), gradient = eqx.filter_value_and_grad(critic_loss, has_aux=True)(
-            state.critics.params
-        )
-        critics, critic_grad_norm = descend(optimiser, state.critics, gradient)
+        a_hn, log_prob_hn = act_on(state.actor.params, data.x_hn, target_noise)
+        state, critic_metrics = self._learn(state, data, a_hn, -temperature * log_prob_hn)
+        critics = state.critics
 
         actor_noise = jax.random.normal(actor_key, noise_shape)
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
             a, log_prob = act_on(actor, x_h, actor_noise)
-            values = believed(q_values(critics.params, x_h, a))
+            values = self._believed(q_values(critics.params, x_h, a))
             return jnp.mean(temperature * log_prob - values), jnp.mean(log_prob)
 
         (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(
@@ -146,21 +141,62 @@ class SAC(AbstractWindowAgent):
         target_entropy = c.target_entropy_per_action * self.spec.act_dim
         log_temperature, _ = descend(optimiser, state.log_temperature, -(log_prob + target_entropy))
 
-        state = SACState(
-            actor=actor,
-            critics=critics,
-            target_critics=polyak(state.target_critics, critics.params, c.tau),
-            log_temperature=log_temperature,
-            obs_moments=obs_moments,
-            reward_moments=reward_moments,
-        )
-        return state, {
-            "train/critic_loss": critic_loss_value,
+        state = state._replace(actor=actor, log_temperature=log_temperature)
+        return state, critic_metrics | {
             "train/actor_loss": actor_loss_value,
             "train/ent_coef": temperature,
             "train/entropy": -log_prob,
+            "train/actor_grad_norm": actor_grad_norm,
+        }
+
+    def update_critic(
+        self, state: SACState, batch: Batch, a_hn: Float[Array, "batch act"], key: PRNGKeyArray
+    ) -> tuple[SACState, Metrics]:
+        state, data = self._see(state, batch)
+        return self._learn(state, data, a_hn, jnp.zeros_like(batch.reward))
+
+    def q_values(self, state: SACState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
+        x_h = flatten_window(normalise_window(self.config, state.obs_moments, memory))
+        values = q_values(state.critics.params, x_h[None], a_h[None])[:, 0]
+        return values * reward_scale(self.config, state.reward_moments)
+
+    def _believed(self, values: Float[Array, "head batch"]) -> Float[Array, "batch"]:
+        """What targets and policy take for Q of the two critics' values."""
+        return jnp.min(values, axis=0) if self.config.clipped_double_q else jnp.mean(values, axis=0)
+
+    def _see(self, state: SACState, batch: Batch) -> tuple[SACState, Transitions]:
+        """The state whose statistics know this batch too, and the batch as networks see it."""
+        c = self.config
+        obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
+        reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
+        rewards = batch.reward / reward_scale(c, reward_moments)
+        x_h, x_hn = (
+            jax.vmap(flatten_window)(normalise_window(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn)
+        )
+        state = state._replace(obs_moments=obs_moments, reward_moments=reward_moments)
+        return state, Transitions(x_h, batch.a_h, rewards, batch.discount, x_hn)
+
+    def _learn(
+        self,
+        state: SACState,
+        data: Transitions,
+        a_hn: Float[Array, "batch act"],
+        entropy_hn: Float[Array, "batch"],
+    ) -> tuple[SACState, Metrics]:
+        """Critics to the n-step target of a policy that takes a_hn, and the target critics after them."""
+        value_hn = self._believed(q_values(state.target_critics, data.x_hn, a_hn)) + entropy_hn
+        targets = data.reward + data.discount * value_hn
+
+        def critic_loss(critics: QNetwork) -> tuple[Array, Array]:
+            values = q_values(critics, data.x_h, data.a_h)
+            return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), jnp.mean(values)
+
+        (loss, q_mean), gradient = eqx.filter_value_and_grad(critic_loss, has_aux=True)(state.critics.params)
+        critics, norm = descend(self.optimiser, state.critics, gradient)
+        target_critics = polyak(state.target_critics, critics.params, self.config.tau)
+        return state._replace(critics=critics, target_critics=target_critics), {
+            "train/critic_loss": loss,
             "train/q_mean": q_mean,
             "train/target_mean": jnp.mean(targets),
-            "train/critic_grad_norm": critic_grad_norm,
-            "train/actor_grad_norm": actor_grad_norm,
+            "train/critic_grad_norm": norm,
         }

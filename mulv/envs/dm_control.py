@@ -57,6 +57,11 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
         """The simulator, for whoever wants its hidden state."""
         return self._env.physics
 
+    @property
+    def state_holders(self) -> tuple[Any, Any]:
+        """What holds an episode's state besides the simulator: dm_control's environment and its task."""
+        return self._env, self._env.task
+
     def _vectors(self, observation: dict[str, Any]) -> dict[str, np.ndarray]:
         return {name: np.float32(value).reshape(-1) for name, value in observation.items()}
 

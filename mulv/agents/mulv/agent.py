@@ -5,7 +5,7 @@ See docs/algorithms/mulv.md, and exploration.md for the bonus.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,15 +13,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, normalise_window
+from mulv.agents.base import AbstractWindowAgent, normalise_window, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
-from mulv.agents.mulv.exploration import Bonus, Optimism
+from mulv.agents.mulv.exploration import Bonus
 from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.normalisation import normalise_batch, part
-from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction
+from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import (
     ElboTerms,
     Representation,
@@ -29,24 +29,11 @@ from mulv.agents.mulv.representation import (
     latent_noise,
     negative_elbo,
 )
-from mulv.core.learner import Trained, descend, polyak, start_training
+from mulv.agents.mulv.state import MuLVState
+from mulv.core.learner import descend, start_training
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
-
-
-class MuLVState(NamedTuple):
-    """Everything µLV-Rep learns."""
-
-    representation: Trained
-    critic: Trained
-    actor: Trained  # no parameters where actions are discrete
-    log_temperature: Trained
-    target_representation: Representation
-    target_critic: LinearCritic
-    obs_moments: ObsMoments
-    reward_moments: RunningMoments
-    optimism: Optimism | None  # where there is a bonus
 
 
 @dataclass(frozen=True)
@@ -105,15 +92,9 @@ class MuLV(AbstractWindowAgent):
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
         """Algorithm 1 on one batch: learn the representation, evaluate the policy on it, improve it."""
-        c = self.config
         elbo_key, value_key, policy_key = jax.random.split(key, 3)
-        o_h, o_h1, r_h = batch.x_h.obs[:, -1], batch.future.obs[:, 0], batch.future.rewards[:, 0]
-        state = state._replace(
-            obs_moments=state.obs_moments.update(o_h, o_h1),
-            reward_moments=state.reward_moments.update(r_h),
-        )
-        seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
-        data, *others = (part(seen, i, c.batch_size) for i in range(c.elbo.updates))
+        state = state.with_moments_of(batch)
+        data, *others = self._seen(state, batch)
 
         # The actor climbs Q of before the step, whose layers on x_h are those that learning passes through.
         q = self._q_at(state, data.x_h)
@@ -138,10 +119,35 @@ class MuLV(AbstractWindowAgent):
             log_temperature=self.policy.update_temperature(
                 state.log_temperature, self.optimiser, entropy, data.data_size[0]
             ),
-            target_representation=polyak(state.target_representation, state.representation.params, c.tau),
-            target_critic=polyak(state.target_critic, state.critic.params, c.tau),
         )
-        return state, metrics | policy_metrics | {"train/target_mean": jnp.mean(targets)}
+        metrics |= policy_metrics | {"train/target_mean": jnp.mean(targets)}
+        return state.with_targets_moved(self.config.tau), metrics
+
+    def update_critic(
+        self, state: MuLVState, batch: Batch, a_hn: Float[Array, "batch act"], key: PRNGKeyArray
+    ) -> tuple[MuLVState, Metrics]:
+        """Of rewards alone: a bonus is neither asked nor learned."""
+        state = state.with_moments_of(batch)
+        data, *others = self._seen(state, batch)
+        a_hn = a_hn[: self.config.batch_size]  # the others of the batch are for the representation
+        q = Model(state.target_representation, state.target_critic).q_at(data.x_hn)
+        targets = data.reward + data.discount * believed(self.config, q(a_hn))
+        state, metrics, _ = self._learn(state, data, targets, key)
+        for i, other in enumerate(others, 1):
+            state = self._learn_representation(state, other, jax.random.fold_in(key, i))
+        metrics |= {"train/target_mean": jnp.mean(targets)}
+        return state.with_targets_moved(self.config.tau), metrics
+
+    def q_values(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
+        x_h = normalise_window(self.config, state.obs_moments, memory)
+        q = self._model(state).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
+        return q(a_h[None])[0] * reward_scale(self.config, state.reward_moments)
+
+    def _seen(self, state: MuLVState, batch: Batch) -> list[Batch]:
+        """The batch as networks see it, in parts: one for each update of the representation."""
+        c = self.config
+        seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
+        return [part(seen, i, c.batch_size) for i in range(c.elbo.updates)]
 
     def _backup(
         self, state: MuLVState, data: Batch, key: PRNGKeyArray, critic: LinearCritic, added: Added | None

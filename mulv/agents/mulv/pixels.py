@@ -14,9 +14,10 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from mulv.agents.base import AbstractWindowAgent
 from mulv.agents.encoder import ObservationEncoder
-from mulv.agents.mulv.agent import MuLV, MuLVState
+from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_batch
+from mulv.agents.mulv.state import MuLVState
 from mulv.agents.mulv.vae import FRAME_METRICS, ImageConfig, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
 from mulv.core.learner import Trained, start_training

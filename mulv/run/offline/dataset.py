@@ -87,7 +87,7 @@ def _of_run(
     run: RunDirectory, task: str, keep: str | None, repeat: int, config: RunConfig, env: gym.Env
 ) -> Dataset:
     name = str(run.path)
-    _check_same_problem(task, keep, config, name)
+    check_same_problem(task, keep, config, name)
     if repeat != config.repeat:
         raise MulvError(
             f"{name} takes each action {repeat} times and this run {config.repeat} times; "
@@ -108,7 +108,7 @@ def _of_minari(name: str, config: RunConfig, env: gym.Env) -> Dataset:
     recorded_in = found.env_spec.id if found.env_spec is not None else None
     note, target = "", resolve(config.task, config.keep)
     if recorded_in is not None and recorded_in.startswith("mulv/"):
-        _check_same_problem(recorded_in, None, config, name)
+        check_same_problem(recorded_in, None, config, name)
     elif recorded_in not in (None, target.id):
         note = f"it was recorded in {recorded_in}, and the task's simulator is {target.id}"
     shown = translation(env, found.observation_space, found.action_space, name)
@@ -125,7 +125,7 @@ def _of_minari(name: str, config: RunConfig, env: gym.Env) -> Dataset:
     return Dataset(name, episodes, note)
 
 
-def _check_same_problem(task: str, keep: str | None, config: RunConfig, where: str) -> None:
+def check_same_problem(task: str, keep: str | None, config: RunConfig, where: str) -> None:
     """Data of one task serves another that differs in what it hides, if the data hides nothing."""
     source, target = resolve(task, keep), resolve(config.task, config.keep)
     if _problem(source) != _problem(target):

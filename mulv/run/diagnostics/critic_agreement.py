@@ -1,0 +1,141 @@
+"""How well predicted values agree with true ones."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from mulv.agents.base import AbstractAgent
+from mulv.core.errors import MulvError
+from mulv.core.types import PyTree
+from mulv.run import compiled
+from mulv.run.diagnostics.true_values import TrueValues
+
+SAMPLES = 2000  # of the bootstrap
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement over states and actions. Intervals are of 95 %, by drawing states again."""
+
+    advantage_correlation: float  # of advantages of all states at once: large ones count more
+    advantage_correlation_interval: Interval
+    state_correlation: float  # the mean over states of the correlation among each one's actions
+    state_correlation_interval: Interval
+    best_above_mean: float  # share of states whose predicted best action is truly above their mean action
+    best_above_mean_interval: Interval
+    advantage_scale: float  # standard deviation of predicted advantages over that of true ones
+    value_correlation: float  # over states, of the policy's own action
+    value_bias: float  # mean of predicted − true, in standard deviations of the true values
+    value_rmse: float  # the same unit
+
+
+def agreement(predicted: np.ndarray, true: np.ndarray, seed: int = 0) -> Agreement:
+    """Of arrays (state, action) whose first action is the policy's own."""
+    if predicted.shape != true.shape or predicted.ndim != 2:
+        raise MulvError(f"values {predicted.shape} and {true.shape} are not of the same states and actions")
+    predicted, true = predicted.astype(np.float64), true.astype(np.float64)
+    a_hat, a = (values - values.mean(axis=1, keepdims=True) for values in (predicted, true))
+    products, squares_hat, squares = (a_hat * a).sum(1), np.square(a_hat).sum(1), np.square(a).sum(1)
+    of_state = products / np.sqrt(squares_hat * squares + 1e-30)
+    above = a[np.arange(len(a)), a_hat.argmax(axis=1)] > 0
+    error, unit = predicted - true, true.std()
+    drawn = np.random.default_rng(seed).integers(len(true), size=(SAMPLES, len(true)))
+
+    def pooled(states: Any) -> np.ndarray:
+        sums = (part[states].sum(axis=-1) for part in (products, squares_hat, squares))
+        product, one, other = sums
+        return product / np.sqrt(one * other + 1e-30)
+
+    return Agreement(
+        advantage_correlation=float(pooled(slice(None))),
+        advantage_correlation_interval=_interval(pooled(drawn)),
+        state_correlation=float(of_state.mean()),
+        state_correlation_interval=_interval(of_state[drawn].mean(axis=1)),
+        best_above_mean=float(above.mean()),
+        best_above_mean_interval=_interval(above[drawn].mean(axis=1)),
+        advantage_scale=float(np.sqrt(squares_hat.sum() / squares.sum())),
+        value_correlation=correlation(predicted[:, 0], true[:, 0]),
+        value_bias=float(error.mean() / unit),
+        value_rmse=float(np.sqrt(np.square(error).mean()) / unit),
+    )
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Pearson's; 0 where one of them is constant."""
+    one, other = one - one.mean(), other - other.mean()
+    return float((one * other).sum() / np.sqrt(np.square(one).sum() * np.square(other).sum() + 1e-30))
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What a critic that knows all but the noise of true values would have: √ of their reliability."""
+
+    advantage_correlation: float
+    state_correlation: float
+
+
+def ceiling(returns: np.ndarray) -> Ceiling | None:
+    """Of returns (state, action, repeat), by how well the means of both halves of the repeats agree.
+
+    None where there is one repeat. The mean of all has the reliability 2r / (1 + r) (Spearman and Brown).
+    """
+    if returns.shape[-1] < 2:
+        return None
+    halves = agreement(returns[..., ::2].mean(axis=-1), returns[..., 1::2].mean(axis=-1))
+    both = (max(r, 0.0) for r in (halves.advantage_correlation, halves.state_correlation))
+    return Ceiling(*(float(np.sqrt(2 * r / (1 + r))) for r in both))
+
+
+def _interval(samples: np.ndarray) -> Interval:
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def predicted_values(
+    agent: AbstractAgent,
+    packed: compiled.Packed,
+    truth: TrueValues,
+    shown: Callable[[np.ndarray], np.ndarray] = lambda obs: obs,
+) -> np.ndarray:
+    """Q(x, a) of each critic at the states and actions of `truth`: state, action, head.
+
+    The agent's memory is what it observed of the episode until there. `shown` makes the observations that the
+    agent sees of those that the policy saw.
+    """
+    episodes, length = truth.obs.shape[:2]
+    obs = shown(truth.obs.reshape(episodes * length, -1)).reshape(episodes, length, -1)
+    values = _ask(agent, packed, obs, truth.past_actions, truth.episode, truth.time, truth.tried)
+    if values is None:
+        raise MulvError(f"{type(agent).__name__} has no critic that can be asked")
+    return np.asarray(values)
+
+
+@partial(jax.jit, static_argnums=0)
+def _ask(
+    agent: AbstractAgent,
+    packed: compiled.Packed,
+    obs: Float[Array, "episode time obs"],
+    past_actions: Float[Array, "episode time act"],
+    episode: Int[Array, "state"],
+    time: Int[Array, "state"],
+    tried: Float[Array, "state action act"],
+) -> Float[Array, "state action head"] | None:
+    state, key = compiled.unpack(agent, packed), jax.random.key(0)
+
+    def memories(obs: Array, past_actions: Array) -> PyTree:
+        def step(memory: PyTree, row: tuple[Array, Array]) -> tuple[PyTree, PyTree]:
+            memory = agent.observe(state, memory, row[1], row[0], key)
+            return memory, memory
+
+        return jax.lax.scan(step, agent.init_memory(), (obs, past_actions))[1]
+
+    at = jax.tree.map(lambda leaf: leaf[episode, time], jax.vmap(memories)(obs, past_actions))
+    of_state = jax.vmap(lambda memory, a: agent.q_values(state, memory, a), in_axes=(None, 0))
+    return jax.vmap(of_state)(at, jnp.asarray(tried))
