@@ -41,6 +41,8 @@ VALUES = Suite(
         "mulv/entropy-half": Method("mulv", _ENTROPY),
         "mulv/mean-of-two": Method("mulv", {"clipped_double_q": False}),
         "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
+        # With a short horizon critics tell actions apart better, and values settle sooner (critic-truth).
+        "mulv/gamma-0.97": Method("mulv", {"gamma": 0.97}),
         "mulv/1-step": Method("mulv", {"n_step": 1}),
     },
     steps=100_000,
