@@ -43,7 +43,7 @@ class AgentConfig(Group):
     scale_rewards: bool = False
     """Divide rewards by their running root mean square."""
     pink_noise_octaves: Annotated[int, between(1, MOST_OCTAVES)] = 1
-    """Time scales of the exploration noise: 1 is white; with n, parts of it last for 2^k < 2^n decisions."""
+    """Time scales of the exploration noise; 1 is white noise."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,7 +70,7 @@ class WindowConfig(AgentConfig):
     n_step: Annotated[int, at_least(1)] = 1
     """Rewards summed before the critic bootstraps."""
     encode_changes: bool = False
-    """Show networks the newest observation and the changes that led to it, each at its own scale."""
+    """Show networks the changes between observations, at their scale."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithm
 """
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -29,8 +29,8 @@ class SACConfig(WindowConfig):
 
     tau: Annotated[float, STEP] = 0.02
     """Step of the target critic towards the critic, per update."""
-    clipped_double_q: bool = True
-    """Believe the lower of the two critics; otherwise their mean."""
+    double_q: Literal["lower", "mean"] = "lower"
+    """What targets and policy believe of the two critics."""
     initial_temperature: Annotated[float, POSITIVE] = 0.1
     """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
@@ -162,7 +162,7 @@ class SAC(AbstractWindowAgent):
 
     def _believed(self, values: Float[Array, "head batch"]) -> Float[Array, "batch"]:
         """What targets and policy take for Q of the two critics' values."""
-        return jnp.min(values, axis=0) if self.config.clipped_double_q else jnp.mean(values, axis=0)
+        return jnp.min(values, axis=0) if self.config.double_q == "lower" else jnp.mean(values, axis=0)
 
     def _see(self, state: SACState, batch: Batch) -> tuple[SACState, Transitions]:
         """The state whose statistics know this batch too, and the batch as networks see it."""

@@ -39,7 +39,7 @@ VALUES = Suite(
         "mulv/network": Method("mulv", {"critic": "network"}),
         "mulv/distribution": Method("mulv", {"critic": "distribution"}),
         "mulv/entropy-half": Method("mulv", _ENTROPY),
-        "mulv/mean-of-two": Method("mulv", {"clipped_double_q": False}),
+        "mulv/mean-of-two": Method("mulv", {"double_q": "mean"}),
         "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
         # With a short horizon critics tell actions apart better, and values settle sooner (critic-truth).
         "mulv/gamma-0.97": Method("mulv", {"gamma": 0.97}),
@@ -48,5 +48,18 @@ VALUES = Suite(
     steps=100_000,
     seeds=(100, 101, 102),
     options={**UNIT_SCALE, "window": 3},
+    options_of=_TWICE,
+)
+MEMORY = Suite(
+    "memory-100k",
+    "how a longer memory is best read: flat windows, and a GRU over the window",
+    tasks=("HalfCheetah-P", "cheetah-run-P", "walker-run-P"),
+    methods={
+        "mulv/gru-16": Method("mulv", {"window": 16, "recurrence.units": 64}),
+        "mulv/window-16": Method("mulv", {"window": 16}),
+    },
+    steps=100_000,
+    seeds=(100, 101, 102),
+    options=UNIT_SCALE,
     options_of=_TWICE,
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mulv.bench.calibration import CALIBRATION, VALUES
+from mulv.bench.calibration import CALIBRATION, MEMORY, VALUES
 from mulv.bench.methods import (
     ABLATIONS,
     BEST_FO,
@@ -147,6 +147,7 @@ _ALL = [
     *PIXEL_SUITES,
     CALIBRATION,
     VALUES,
+    MEMORY,
     Suite(
         "exploration",
         "sparse rewards, with the ellipsoid's bonus and without",

@@ -73,6 +73,17 @@ class ObsMoments(NamedTuple):
         """A window with every observation whitened; padding stays zero."""
         return x._replace(obs=jnp.where(x.mask[..., None], self.level.whiten(x.obs), 0.0))
 
+    def levels_and_changes(self, x: Window) -> Window:
+        """Every observation whitened, and beside it the change that led to it, each at its own scale.
+
+        A recurrent reader wants both at every step: the pose, and how it moves.
+        """
+        levels = jnp.where(x.mask[..., None], self.level.whiten(x.obs), 0.0)
+        changes = self.change.scale(x.obs[..., 1:, :] - x.obs[..., :-1, :])
+        changes = jnp.where(x.mask[..., :-1, None], changes, 0.0)
+        first = jnp.zeros_like(changes[..., :1, :])
+        return x._replace(obs=jnp.concatenate([levels, jnp.concatenate([first, changes], axis=-2)], axis=-1))
+
     def whiten_changes(self, x: Window) -> Window:
         """The newest observation whitened, and in place of each older one the change from it to the next.
 

@@ -71,7 +71,7 @@ class TrunkConfig:
     """Size and kind of the shared body."""
 
     kind: Literal["mlp", "layernorm", "residual"] = "layernorm"
-    """mlp: plain layers. layernorm: LayerNorm before each activation. residual: blocks with LayerNorm."""
+    """Plain layers, LayerNorm before activations, or residual blocks."""
     width: int = 256
     depth: int = 2
     """Hidden layers, or residual blocks."""

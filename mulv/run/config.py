@@ -146,8 +146,17 @@ ABSENT = "(absent)"
 
 def differences(old: Any, new: Any) -> list[Change]:
     """What changed between two configurations, or their JSON, which may be of an older version."""
-    a, b = (to_json(c) if dataclasses.is_dataclass(c) else migrate(c) for c in (old, new))
-    return _differences(a, b, "")
+    return _differences(_as_today(old), _as_today(new), "")
+
+
+def _as_today(config: Any) -> dict[str, Any]:
+    """A configuration's JSON with the fields of today; one that today's code cannot read stays as it is."""
+    if dataclasses.is_dataclass(config):
+        return to_json(config)
+    try:
+        return to_json(from_json(config))
+    except MulvError:
+        return migrate(config)
 
 
 def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str) -> list[Change]:

@@ -219,7 +219,7 @@ def test_a_memory_depends_on_the_action_taken_before(agent, state, lanes):
         {"scale_rewards": True},
         {"normalise_observations": False},
         {"gamma": 0.5, "n_step": 3},
-        {"clipped_double_q": False},
+        {"double_q": "mean"},
     ],
 )
 def test_an_option_changes_what_is_learned(name, agent, state, changes, updated):

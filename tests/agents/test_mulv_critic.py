@@ -104,10 +104,10 @@ def test_the_bins_of_a_distribution_stay_where_they_are():
     assert not same(after.critic.params.embeddings, before.critic.params.embeddings)
 
 
-@pytest.mark.parametrize(("clipped", "expected"), [(True, [1.0, -3.0]), (False, [2.0, 0.0])])
-def test_what_is_believed_of_two_critics(clipped, expected):
+@pytest.mark.parametrize(("kind", "expected"), [("lower", [1.0, -3.0]), ("mean", [2.0, 0.0])])
+def test_what_is_believed_of_two_critics(kind, expected):
     values = jnp.array([[1.0, 3.0], [3.0, -3.0]])
-    np.testing.assert_allclose(believed(replace(SMALL, clipped_double_q=clipped), values), expected)
+    np.testing.assert_allclose(believed(replace(SMALL, double_q=kind), values), expected)
 
 
 def test_the_deep_critic_is_not_an_expectation_over_the_latent():
@@ -272,7 +272,7 @@ def test_further_updates_move_the_representation_and_not_the_critic():
         {"critic": "monte_carlo"},
         {"critic": "deep", "critic.trains_representation": False, "elbo.updates": 2},
         {"critic.family": "relu"},
-        {"critic": "network", "critic.samples": 2, "clipped_double_q": False},
+        {"critic": "network", "critic.samples": 2, "double_q": "mean"},
         DISTRIBUTION,
         {"critic.family": "erf", "elbo.future": 3},
         {"latent": "categorical", "elbo.future": 2},

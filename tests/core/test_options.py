@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from mulv.agents import ALGORITHMS
-from mulv.agents.mulv.config import (
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import (
     BonusConfig,
     CategoricalLatent,
     ClosedFormConfig,
     DDPGPolicy,
     DeepConfig,
     MonteCarloConfig,
-    MuLVConfig,
     SACPolicy,
 )
 from mulv.core.errors import MulvError

@@ -14,7 +14,7 @@ from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer
 from gymnasium.utils.env_checker import check_env
 
 from mulv.core.errors import MulvError
-from mulv.envs import PIXEL_TASKS, env_spec, make_env, register
+from mulv.envs import PIXEL_TASKS, env_spec, make_env, register, simulators
 from mulv.envs.dm_control import suite_tasks
 from mulv.envs.rendering import camera as render
 from mulv.envs.rendering import doctor, gl
@@ -208,7 +208,7 @@ def test_quality_is_recorded_with_the_run():
 
 
 def test_the_doctor_names_what_works_and_what_to_install(unknown_gl):
-    unknown_gl.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    unknown_gl.setattr(simulators.importlib.util, "find_spec", lambda name: None)
     unknown_gl.setattr(doctor, "frames_per_second", lambda task, quality: 7.0)
     trials = {"egl": Trial("egl", None, "no device"), "osmesa": Trial("osmesa", GL("osmesa", "llvmpipe"))}
     for module in (gl, doctor):

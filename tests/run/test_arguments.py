@@ -9,7 +9,8 @@ import pytest
 from mulv import cli
 from mulv.agents import preset
 from mulv.agents.action_noise import ActionNoise
-from mulv.agents.mulv.config import BonusConfig, DDPGPolicy, DeepConfig, GreedyPolicy, MuLVConfig, SACPolicy
+from mulv.agents.mulv.config import MuLVConfig
+from mulv.agents.mulv.groups import BonusConfig, DDPGPolicy, DeepConfig, GreedyPolicy, SACPolicy
 from mulv.cli.arguments import choose_kinds, describe_kinds, value_of, without
 from mulv.cli.offline import parse_offline
 from mulv.cli.train import parse_train
@@ -124,7 +125,10 @@ def test_learning_from_data_has_the_same_options() -> None:
             "--encode-changes --no-normalise-observations",
             "encode_changes needs the scales of normalise_observations; leave that on, or both off",
         ),
-        ("--critic deep --bonus.scale 1", "the deep critic has no φ that Q is linear in, so no bonus"),
+        (
+            "--critic deep --bonus.scale 1",
+            "a bonus needs features whose weights are learned; --critic deep has none",
+        ),
     ],
 )
 def test_an_option_that_cannot_act_is_refused_in_one_line(

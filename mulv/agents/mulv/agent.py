@@ -13,14 +13,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, normalise_window, reward_scale
+from mulv.agents.base import AbstractWindowAgent, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
 from mulv.agents.mulv.exploration import Bonus
 from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
-from mulv.agents.mulv.normalisation import normalise_batch, part
+from mulv.agents.mulv.normalisation import normalise_batch, part, see_window
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import (
     ElboTerms,
@@ -84,7 +84,7 @@ class MuLV(AbstractWindowAgent):
         )
 
     def act(self, state: MuLVState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        x_h = normalise_window(self.config, state.obs_moments, memory)
+        x_h = see_window(self.config, state.obs_moments, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
         u = state.target_representation.encode(x_h)
@@ -139,7 +139,7 @@ class MuLV(AbstractWindowAgent):
         return state.with_targets_moved(self.config.tau), metrics
 
     def q_values(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
-        x_h = normalise_window(self.config, state.obs_moments, memory)
+        x_h = see_window(self.config, state.obs_moments, memory)
         q = self._model(state).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
         return q(a_h[None])[0] * reward_scale(self.config, state.reward_moments)
 
@@ -222,13 +222,14 @@ class MuLV(AbstractWindowAgent):
 
     def latent(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h); of twins, the first's."""
-        model, x_h = state.representation.params, normalise_window(self.config, state.obs_moments, memory)
+        model, x_h = state.representation.params, see_window(self.config, state.obs_moments, memory)
         return model.p(model.encode(x_h), a_h)[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
         data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
         targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
-        o_h = jnp.zeros_like(data.x_h.obs[:, -1]) if self.config.elbo.predict_changes else data.x_h.obs[:, -1]
+        level = data.x_h.obs[:, -1, : self.spec.obs_dim]
+        o_h = jnp.zeros_like(level) if self.config.elbo.predict_changes else level
         return inspect_representation(*self._model(state), data, o_h, targets)
 
     def _model(self, state: MuLVState) -> Model:

@@ -1,7 +1,7 @@
 """Hyperparameters of µLV-Rep, and their named values."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mulv.agents.action_noise import ActionNoise
 from mulv.agents.base import WindowConfig
@@ -17,6 +17,7 @@ from mulv.agents.mulv.groups import (
     Latent,
     MonteCarloConfig,
     Policy,
+    RecurrenceConfig,
     SACPolicy,
     SoftPolicy,
 )
@@ -40,8 +41,10 @@ class MuLVConfig(WindowConfig):
     """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
     tau: Annotated[float, STEP] = 0.02
     """Step of the target networks towards the trained ones, per update."""
-    clipped_double_q: bool = True
-    """Believe the lower of the two critics; otherwise their mean."""
+    double_q: Literal["lower", "mean"] = "lower"
+    """What targets and policy believe of the two critics."""
+    recurrence: RecurrenceConfig | None = None
+    """Read the window by a GRU too, which long windows want. Default: none."""
     latent: Latent = field(default_factory=GaussianLatent)
     """What z is: --latent gaussian or categorical."""
     elbo: ElboConfig = field(default_factory=ElboConfig)
@@ -59,6 +62,13 @@ class MuLVConfig(WindowConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.recurrence is not None:
+            if not self.normalise_observations:
+                raise MulvError("recurrence reads whitened observations; leave normalise_observations on")
+            if self.recurrence.direct > self.window:
+                raise MulvError(
+                    f"recurrence.direct is {self.recurrence.direct}; it must be at most window, {self.window}"
+                )
         if self.latent.kind == "categorical" and self.critic.kind != "closed_form":
             raise MulvError("a categorical latent is enumerated exactly; it goes with --critic closed_form")
         if self.bonus is None:

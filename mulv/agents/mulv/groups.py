@@ -39,6 +39,17 @@ class CategoricalLatent(Group):
 
 
 @dataclass(frozen=True)
+class RecurrenceConfig(Group):
+    """A GRU over the window, beside its newest steps: what is shared over time needs less data."""
+
+    name: ClassVar[str] = "recurrence"
+    units: Annotated[int, at_least(1)] = 64
+    """Size of the GRU's state."""
+    direct: Annotated[int, at_least(1)] = 2
+    """Newest observations that are also read directly."""
+
+
+@dataclass(frozen=True)
 class ElboConfig(Group):
     """How the representation is learned."""
 

@@ -7,7 +7,14 @@ from jaxtyping import Array, Float
 from mulv.agents.base import normalise_window, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.core.normalise import ObsMoments, RunningMoments
-from mulv.core.types import Batch
+from mulv.core.types import Batch, Window
+
+
+def see_window(config: MuLVConfig, moments: ObsMoments, x: Window) -> Window:
+    """The window as the encoder reads it."""
+    if config.recurrence is not None:
+        return moments.levels_and_changes(x)
+    return normalise_window(config, moments, x)
 
 
 def normalise_batch(
@@ -22,8 +29,8 @@ def normalise_batch(
         obs = obs_moments.level.whiten(future.obs) if config.normalise_observations else future.obs
     obs = jnp.where(future.mask[..., None], obs, 0.0)
     return batch._replace(
-        x_h=normalise_window(config, obs_moments, batch.x_h),
-        x_hn=normalise_window(config, obs_moments, batch.x_hn),
+        x_h=see_window(config, obs_moments, batch.x_h),
+        x_hn=see_window(config, obs_moments, batch.x_hn),
         reward=batch.reward / reward_scale(config, reward_moments),
         future=future._replace(obs=obs, rewards=reward_moments.scale(future.rewards)),
     )

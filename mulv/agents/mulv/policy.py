@@ -25,7 +25,7 @@ Temperature = Float[Array, ""]
 
 def believed(config: MuLVConfig, values: Float[Array, "batch head"]) -> Float[Array, "batch"]:
     """What targets and policies take for Q of the heads' values."""
-    return jnp.min(values, axis=-1) if config.clipped_double_q else jnp.mean(values, axis=-1)
+    return jnp.min(values, axis=-1) if config.double_q == "lower" else jnp.mean(values, axis=-1)
 
 
 @dataclass(frozen=True)
