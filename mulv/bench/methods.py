@@ -12,7 +12,7 @@ GAMMA_99: Options = {"gamma": 0.99}
 SAC_99 = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
 SAC = Method("sac", {**SAC_99.options, "gamma": 0.995})
 BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
-# The textbook's SAC: plain networks and α = 1 at the start, so that memory is all that differs.
+# The textbook's SAC: plain networks and a temperature of 1 at the start, so that memory is all that differs.
 PLAIN: Options = {"trunk.kind": "mlp", "initial_temperature": 1.0, "tau": 0.005}
 
 # With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.

@@ -191,8 +191,8 @@ class Replay:
         taken = real[:, : spec.n_step].sum(axis=1)  # k: steps until the bootstrap
         powers = (spec.gamma ** np.arange(spec.n_step)).astype(np.float32)
         end = t + taken
-        ended_badly = rows["terminated"][self._at(lane, end)]
-        discount = np.where(ended_badly, 0.0, spec.gamma**taken).astype(np.float32)
+        terminated = rows["terminated"][self._at(lane, end)]
+        discount = np.where(terminated, 0.0, spec.gamma**taken).astype(np.float32)
 
         at_future, future_real = at_later[:, : spec.future], real[:, : spec.future]
         future = Future(
