@@ -1,4 +1,4 @@
-"""The library as a person uses it from Python, with Stable-Baselines3's names."""
+"""The Python interface of mulv, with Stable-Baselines3's names."""
 
 import shutil
 import tempfile
@@ -56,7 +56,7 @@ class Learner:
     def _set_up(self, config: RunConfig, env: gym.Env | None) -> None:
         self.config = config
         self.env_steps = 0
-        self._earlier_steps = 0  # of `env_steps`, those of runs whose weights alone were taken over
+        self._earlier_steps = 0  # in `env_steps`: of runs of which only the weights were loaded
         self._own_env = env is None
         self._make: Callable[[], gym.Env]
         if env is None:
@@ -74,16 +74,16 @@ class Learner:
         self._calls = 0
         self._source: tuple[Path, int] | None = None  # a save or run, and which checkpoint of it was loaded
         self._directory: Path | None = None
-        self._temporary = False  # whether `_directory` is ours to delete
-        self._began = False  # whether a run of ours is in it
+        self._temporary = False  # whether `close` deletes `_directory`
+        self._began = False  # whether `learn` has started a run in it
 
     def learn(
         self, total_timesteps: int, *, progress_bar: bool = False, run_directory: str | Path | None = None
     ) -> Self:
-        """Train for so many further environment steps; their record stays in `run_directory`, if given.
+        """Train for `total_timesteps` more environment steps. Files stay in `run_directory`, if any.
 
-        An agent that was loaded learns on: with the experience of its run, where that is still there, else
-        with what it collects itself, at first without learning from it (`learning_starts`).
+        A loaded agent continues with the replay of its run, if that still exists. Otherwise it first collects
+        new experience with its policy, without updates (`learning_starts`).
         """
         if total_timesteps < 0:
             raise MulvError(f"total_timesteps is {total_timesteps}; it must not be negative")
@@ -115,17 +115,17 @@ class Learner:
         config = replace(self.config, total_steps=total_steps)
         if not self._own_env and config.eval_every is None:
             config = replace(config, eval_every=0)  # one environment cannot be trained and evaluated at once
-        # A process of an environment's own would begin by running the caller's script again.
+        # No worker processes by default: each would start by running the caller's script again.
         config = replace(config, env_workers=bool(config.env_workers))
         return complete(config) if self._own_env else config
 
     def predict(
         self, obs: Any, memory: Carry | None = None, *, deterministic: bool = True
     ) -> tuple[np.ndarray, Carry]:
-        """The action for one observation, and the memory to hand in next time; without one an episode begins.
+        """The action for one observation, and the memory to pass next time; no memory means a new episode.
 
-        Both are in the environment's own terms: an observation as it gives them, an action in its range. One
-        of mulv's tasks (`mulv.make_env`, `gym.make("mulv/…")`) has vectors or frames, and actions in [-1, 1].
+        Observation and action are in the environment's own spaces. Those of mulv's tasks (`mulv.make_env`,
+        `gym.make("mulv/…")`) are vectors or frames, and actions in [-1, 1].
         """
         obs = np.asarray(self._translation.observation(obs), self.spec.obs_dtype)
         if obs.shape != self.spec.obs_shape:
@@ -153,9 +153,9 @@ class Learner:
         deterministic: bool = True,
         video: str | Path | None = None,
     ) -> Evaluation:
-        """Whole episodes in fresh environments, each one's return, length and success.
+        """Evaluate in new environments; returns return, length and success of each episode.
 
-        `video` is a .gif or .mp4 to write the first of them to, where the task shows frames.
+        `video` is the path of a .gif or .mp4 of the first episode, for tasks with frames.
         """
         if not self._own_env:
             raise MulvError(
@@ -170,12 +170,12 @@ class Learner:
         return evaluation
 
     def save(self, directory: str | Path) -> Path:
-        """Write the agent, in place of one that was saved there: configuration and parameters, no replay."""
+        """Save configuration and parameters, without the replay; an agent saved there is replaced."""
         tree = compiled.unpack(self.agent, self.state)
         return write_save(Path(directory), self.config, tree, self.env_steps)
 
     def close(self) -> None:
-        """Delete the record of `learn`, if it was not given a directory."""
+        """Delete the files of `learn`, unless it was given a directory."""
         if self._directory is not None and self._temporary:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory, self._temporary, self._began = None, False, False
@@ -200,7 +200,7 @@ class DrQV2(Learner):
 
 
 class BC(Learner):
-    """Behaviour cloning of a dataset; trained by `mulv offline`, read here by `load`."""
+    """Behaviour cloning of a dataset; train it with `mulv offline`, then `load` it here."""
 
     algo = "bc"
 
@@ -209,13 +209,13 @@ _LEARNERS: dict[str, type[Learner]] = {cls.algo: cls for cls in (MuLV, SAC, DrQV
 
 
 def learner_class(algo: str) -> type[Learner]:
-    """The class of an algorithm's learners; one without a name of its own here has a plain one."""
+    """The learner class of an algorithm; a generic one if the algorithm has none here."""
     algorithm(algo)
     return _LEARNERS.get(algo) or type(algo, (Learner,), {"algo": algo})
 
 
 def load(directory: str | Path, env: gym.Env | None = None) -> Learner:
-    """An agent as it was saved, or as the newest checkpoint of a run has it."""
+    """Load a saved agent, or the newest checkpoint of a run."""
     run = RunDirectory(Path(directory))
     config = run.read_config()
     cls = learner_class(config.algo)
@@ -236,7 +236,7 @@ def evaluate_policy(
     seed: int = 0,
     deterministic: bool = True,
 ) -> Evaluation:
-    """Evaluate an agent in environments that `make` builds, of the kind that it was made for."""
+    """Evaluate an agent in environments that `make` builds, which must have the agent's spaces."""
     return _evaluate(learner, lambda: _as_learned(make(), learner.spec), episodes, seed, deterministic)
 
 
@@ -260,7 +260,7 @@ def _evaluate(
 
 
 def _as_learned(env: gym.Env, spec: EnvSpec) -> gym.Env:
-    """Somebody's environment as agents see it, which must be what this one learned from."""
+    """The environment wrapped as agents see it; an error if its shapes are not those of the agent."""
     adapted = adapt(env)
     if (found := env_spec(adapted)) != spec:
         raise MulvError(f"this agent learned from {spec}, and the environment to evaluate it in has {found}")
@@ -272,7 +272,7 @@ def _has_replay(path: Path) -> bool:
 
 
 class _Kept(gym.Wrapper):
-    """The caller's environment: the loop may close its lanes, but this one is not the loop's."""
+    """The caller's environment, which the training loop must not close."""
 
     def close(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The algorithms, by the name the command line and the results use."""
+"""The algorithms by name, as used on the command line and in results."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,7 +20,10 @@ __all__ = ["ALGORITHMS", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm
 
 
 class Algorithm(NamedTuple):
-    """An agent of (config, spec), its configuration, the named values of it, and whether it only copies."""
+    """The agent's constructor from (config, spec), the class of its configuration, and its named presets.
+
+    With `copies_data` it imitates recorded actions, so it can only be trained on a dataset.
+    """
 
     agent: Callable[[Any, EnvSpec], AbstractAgent]
     config: type[AgentConfig]
@@ -37,10 +40,10 @@ ALGORITHMS = {
 
 
 def algorithm(name: str) -> Algorithm:
-    """Look up an algorithm; a typo gets the nearest name."""
+    """The algorithm with this name; an unknown name is an error that suggests the nearest one."""
     return lookup("algorithm", name, ALGORITHMS)
 
 
 def preset(algo: str, name: str) -> AgentConfig:
-    """A named configuration of an algorithm."""
+    """The preset of an algorithm with this name."""
     return lookup(f"preset of {algo}", name, algorithm(algo).presets)

@@ -1,4 +1,4 @@
-"""Exploration by noise on an action, as DDPG has it: its deviation falls on a line, updates clip it."""
+"""DDPG's exploration noise on actions: σ falls linearly, and updates use clipped noise."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -27,7 +27,7 @@ class ActionNoise(Group):
 
 
 def noise_std(noise: ActionNoise, decisions: Float[Array, ""]) -> Float[Array, ""]:
-    """σ after so many decisions."""
+    """σ after this many decisions."""
     progress = jnp.clip(decisions / noise.steps, 0.0, 1.0)
     return (1 - progress) * noise.initial + progress * noise.final
 
@@ -35,11 +35,11 @@ def noise_std(noise: ActionNoise, decisions: Float[Array, ""]) -> Float[Array, "
 def clipped_noise(
     noise: ActionNoise, std: Float[Array, ""], shape: tuple[int, ...], key: PRNGKeyArray
 ) -> Float[Array, "*any"]:
-    """The noise that updates put on actions."""
+    """Clipped Gaussian noise, which updates add to actions."""
     return jnp.clip(std * jax.random.normal(key, shape), -noise.clip, noise.clip)
 
 
 def perturb(mean: Float[Array, "*any"], noise: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """mean + noise, cut off at the action box; its gradient is the mean's, beyond the edge too."""
+    """mean + noise, clipped to [-1, 1]; the gradient is that of the mean, even where it is clipped."""
     inside = jnp.clip(mean + noise, -1.0, 1.0)
     return jax.lax.stop_gradient(inside) + (mean - jax.lax.stop_gradient(mean))

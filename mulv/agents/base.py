@@ -1,4 +1,4 @@
-"""What every algorithm is: a configuration, a state that is a pytree, and four pure functions.
+"""The interface of agents: a configuration, a state that is a pytree, and four pure functions.
 
 init(key) → state
 observe(state, memory, a_prev, o_h, key) → memory
@@ -23,7 +23,7 @@ from mulv.core.spec import BatchSpec, EnvSpec, SequenceSpec
 from mulv.core.types import Metrics, PyTree, Window
 from mulv.nets.trunk import TrunkConfig
 
-MOST_OCTAVES = 20  # parts of such noise last for half a million decisions
+MOST_OCTAVES = 20  # the slowest component then changes every half a million decisions
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class AgentConfig(Group):
 
     @property
     def example_rows(self) -> int:
-        """Rows of the replay that the shortest example spans."""
+        """Rows of the replay that one training example needs at least."""
         return 2
 
     @property
     def roll_in_length(self) -> int:
-        """Uniform actions in a row where Algorithm 1 collects data."""
+        """Consecutive uniform actions per episode in Algorithm 1's data collection."""
         return 1
 
 
@@ -90,7 +90,7 @@ class WindowConfig(AgentConfig):
 
 @dataclass(frozen=True)
 class AbstractAgent(ABC):
-    """An algorithm applied to an environment's shapes. Hashable, so that equal agents share compiled code."""
+    """An algorithm for an environment's shapes, without state. Hashable: equal agents share compiled code."""
 
     config: Any
     spec: EnvSpec
@@ -98,51 +98,54 @@ class AbstractAgent(ABC):
     @property
     @abstractmethod
     def batch_spec(self) -> BatchSpec | SequenceSpec:
-        """What `update` wants cut from the replay."""
+        """The kind and shape of the batches that `update` takes."""
 
     @property
     def octaves(self) -> int:
-        """Of the noise that explores."""
+        """The number of octaves of the exploration noise; see `pink_noise`."""
         return 1 if self.spec.discrete else self.config.pink_noise_octaves
 
     @property
     def encoder(self) -> ObservationEncoder | None:
-        """What makes vectors of frames, where the agent learns from such vectors."""
+        """The encoder from frames to vectors, if the agent learns from such vectors."""
         return None
 
     @abstractmethod
     def init(self, key: PRNGKeyArray) -> PyTree:
-        """A fresh state: parameters, optimisers, statistics. Every leaf is an array."""
+        """The initial state: parameters, optimiser states, running statistics. Every leaf is an array."""
 
     @abstractmethod
     def init_memory(self) -> PyTree:
-        """What the agent carries between steps, at the start of an episode: before anything was seen."""
+        """The agent's memory at the start of an episode, before the first observation."""
 
     @abstractmethod
     def observe(
         self,
         state: PyTree,
-        memory: Any,  # of the kind that init_memory gives
+        memory: Any,  # of the same structure as init_memory returns
         a_prev: Float[Array, "act"],
         o_h: Float[Array, "obs"],
         key: PRNGKeyArray,
     ) -> Any:
-        """The memory after a_{h-1} was taken and o_h seen; at an episode's first step the action is zero."""
+        """The memory after action a_{h-1} and observation o_h; at an episode's first step a_{h-1} is zero."""
 
     @abstractmethod
     def act(self, state: PyTree, memory: Any, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        """The action that standard normal noise picks; without noise, the deterministic one."""
+        """The action, as a function of standard normal `noise`; without noise, the deterministic action."""
 
     @abstractmethod
     def update(self, state: PyTree, batch: Any, key: PRNGKeyArray) -> tuple[PyTree, Metrics]:
-        """One gradient step on every trained part, from what `batch_spec` asks for; metrics are scalars."""
+        """The state after one gradient step on every trained part, and scalar metrics.
+
+        `batch` is as `batch_spec` says.
+        """
 
     def latent(self, state: PyTree, memory: Any, a_h: Float[Array, "act"]) -> Float[Array, "latent"] | None:
-        """What the agent makes of its memory and an action, where that is one vector."""
+        """The agent's latent of its memory and an action, as one vector; None if it has no latent."""
         return None
 
     def q_values(self, state: PyTree, memory: Any, a_h: Float[Array, "act"]) -> Float[Array, "head"] | None:
-        """Q(x_h, a_h) of each critic in the environment's own rewards; None where the agent has no critic."""
+        """Q(x_h, a_h) of each critic, in units of the environment's rewards; None without a critic."""
         return None
 
     def update_critic(
@@ -150,12 +153,14 @@ class AbstractAgent(ABC):
     ) -> tuple[PyTree, Metrics] | None:
         """Policy evaluation: one update of all but the policy, without entropy; None without a critic.
 
-        The policy that is evaluated may be anybody's: it takes a_{h+n} at the windows x_{h+n} of the batch.
+        `a_hn` are the evaluated policy's actions at the windows x_{h+n} of the batch; it may be any policy.
         """
         return None
 
     def inspect(self, state: PyTree, batch: Any, key: PRNGKeyArray) -> Metrics:
-        """Metrics too costly for every update; computed when a line is logged. Vectors become histograms."""
+        """Metrics that are too costly for every update, computed for each logged line; vectors become
+        histograms.
+        """
         return {}
 
 
@@ -178,14 +183,14 @@ class AbstractWindowAgent(AbstractAgent):
 
 
 def normalise_window(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
-    """The window as networks see it."""
+    """The window as input of networks: whitened, if the configuration says so."""
     if not config.normalise_observations:
         return x
     return moments.whiten_changes(x) if config.encode_changes else moments.whiten(x)
 
 
 def reward_scale(config: AgentConfig, moments: RunningMoments) -> Float[Array, ""]:
-    """What rewards are divided by: their running root mean square, or 1."""
+    """The divisor of rewards: their running root mean square, or 1."""
     if not config.scale_rewards:
         return jnp.ones(())
     return jnp.sqrt(moments.second_moment + 1e-8)

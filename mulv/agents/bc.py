@@ -1,4 +1,4 @@
-"""Behaviour cloning: the recorded actions, from the window. What learning from data has to beat.
+"""Behaviour cloning: predicts recorded actions from the window. The baseline of offline learning.
 
 See docs/algorithms/offline.md.
 """
@@ -76,7 +76,7 @@ class BC(AbstractWindowAgent):
         return policy.at(noise)
 
     def update(self, state: BCState, batch: Batch, key: PRNGKeyArray) -> tuple[BCState, Metrics]:
-        """The actor towards the batch's actions; nothing is drawn."""
+        """One step of the actor towards the batch's actions; no randomness is used."""
         c = self.config
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         x_h = jax.vmap(flatten_window)(normalise_window(c, obs_moments, batch.x_h))

@@ -1,7 +1,7 @@
 """DrQ-v2: DDPG on shifted frames, the model-free baseline on pixels.
 
-Yarats et al. 2021: clipped double Q, n-step returns, random shifts, noise that fades; the encoder learns from
-the critic alone. See docs/algorithms/drqv2.md.
+Yarats et al. 2021: clipped double Q, n-step returns, random shifts, decaying noise; only the critic's loss
+trains the encoder. See docs/algorithms/drqv2.md.
 """
 
 from dataclasses import dataclass, field
@@ -79,14 +79,14 @@ def actor_loss(actor: DeterministicActor, critic: DoubleQ, e_h: Encodings, noise
 
 
 class DrQV2State(NamedTuple):
-    """Everything DrQ-v2 learns, and how much data it had seen."""
+    """Everything DrQ-v2 learns, and the size of the replay, on which σ depends."""
 
     encoder: Trained
     critic: Trained
     actor: Trained
     target_critic: DoubleQ
     reward_moments: RunningMoments
-    data_size: Float[Array, ""]  # rows of the replay at the last update: the clock of σ
+    data_size: Float[Array, ""]  # rows of the replay at the last update; sets σ of the exploration noise
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class DrQV2(AbstractWindowAgent):
             raise MulvError(
                 "DrQ-v2 needs continuous actions, and this task's are discrete; choose another --algo"
             )
-        encoding_dim(self.spec.obs_shape, self.config.channels, self.config.halvings)  # or it says why not
+        # Raises an error if frames are too small.
+        encoding_dim(self.spec.obs_shape, self.config.channels, self.config.halvings)
 
     @property
     def batch_spec(self) -> BatchSpec:
@@ -136,9 +137,9 @@ class DrQV2(AbstractWindowAgent):
         return mean if noise is None else perturb(mean, noise_std(self.config.noise, state.data_size) * noise)
 
     def update(self, state: DrQV2State, batch: Batch, key: PRNGKeyArray) -> tuple[DrQV2State, Metrics]:
-        """Critic and encoder to the n-step target, then the actor, then the target critic.
+        """One step of critic and encoder towards the n-step target, then of the actor and the target critic.
 
-        Each window is encoded once: the actor learns on the encodings that the critic learned on.
+        Each window is encoded once: the actor is trained on the encodings of the critic's step.
         """
         c, optimiser = self.config, self.optimiser
         shift_key, next_shift_key, target_key, actor_key = jax.random.split(key, 4)

@@ -61,11 +61,11 @@ class SACState(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """A batch as the networks see it: windows are vectors."""
+    """A batch as input of the networks: windows are flattened to vectors."""
 
     x_h: Float[Array, "batch in"]
     a_h: Float[Array, "batch act"]
-    reward: Float[Array, "batch"]  # of n steps, scaled
+    reward: Float[Array, "batch"]  # n-step, scaled
     discount: Float[Array, "batch"]
     x_hn: Float[Array, "batch in"]
 
@@ -112,7 +112,7 @@ class SAC(AbstractWindowAgent):
         return policy.at(noise)
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
-        """Critics to the soft n-step target, then the actor, the temperature and the target critics."""
+        """One step of the critics (towards the soft n-step target), their targets, actor and temperature."""
         c, optimiser = self.config, self.optimiser
         target_key, actor_key = jax.random.split(key)
         noise_shape = batch.a_h.shape
@@ -161,11 +161,11 @@ class SAC(AbstractWindowAgent):
         return values * reward_scale(self.config, state.reward_moments)
 
     def _believed(self, values: Float[Array, "head batch"]) -> Float[Array, "batch"]:
-        """What targets and policy take for Q of the two critics' values."""
+        """The Q value that targets and policy use: minimum or mean of the two critics."""
         return jnp.min(values, axis=0) if self.config.double_q == "lower" else jnp.mean(values, axis=0)
 
     def _see(self, state: SACState, batch: Batch) -> tuple[SACState, Transitions]:
-        """The state whose statistics know this batch too, and the batch as networks see it."""
+        """The state with running statistics updated by this batch, and the normalised batch."""
         c = self.config
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
@@ -183,7 +183,7 @@ class SAC(AbstractWindowAgent):
         a_hn: Float[Array, "batch act"],
         entropy_hn: Float[Array, "batch"],
     ) -> tuple[SACState, Metrics]:
-        """Critics to the n-step target of a policy that takes a_hn, and the target critics after them."""
+        """One step of the critics to the n-step target of a policy that takes a_hn, and of their targets."""
         value_hn = self._believed(q_values(state.target_critics, data.x_hn, a_hn)) + entropy_hn
         targets = data.reward + data.discount * value_hn
 

@@ -1,4 +1,4 @@
-"""Comparing runs: suites, sweeps, the store of their results, statistics, published numbers, the report."""
+"""Comparison of runs: suites, sweeps, the store of results, statistics, published numbers, the report."""
 
 from mulv.bench.store import load
 

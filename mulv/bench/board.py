@@ -1,4 +1,4 @@
-"""What a person watching a sweep sees: a table that redraws itself, or plain lines where nobody watches."""
+"""The display of a sweep's progress: a table that redraws itself in a terminal, plain lines in a log."""
 
 import shutil
 import sys
@@ -14,12 +14,12 @@ from mulv.bench.suite import Job
 from mulv.run.result import RunResult
 
 REDRAW_SECONDS = 0.5
-LINES_SECONDS = 60.0  # between lines of one run in a log file
-RECENT_SECONDS = 60.0  # a rate is that of the last minute, because random first steps are fast
+LINES_SECONDS = 60.0  # between lines about one run in a log file
+RECENT_SECONDS = 60.0  # rates are over the last minute, because the random steps at the start are fast
 
 
 class Pace:
-    """How far a run is, and how fast it goes."""
+    """The progress and speed of a run."""
 
     def __init__(self, job: Job):
         self.job, self.steps, self.ret = job, 0, np.nan
@@ -34,7 +34,7 @@ class Pace:
 
     @property
     def rate(self) -> float | None:
-        """Steps a second, once there are two reports."""
+        """Steps per second; None before the second report."""
         if len(self._recent) < 2:
             return None
         (start, first), (end, last) = self._recent[0], self._recent[-1]
@@ -51,9 +51,9 @@ class Pace:
 
 
 class Board:
-    """The sweep so far. `before` counts runs that were finished when it began.
+    """The display of a sweep. `before` is the number of runs that were finished when it began.
 
-    There are so many `slots` at once, each with so many runs `together` that share its speed.
+    `slots` processes run in parallel, each with `together` runs that share its speed.
     """
 
     def __init__(
@@ -65,11 +65,11 @@ class Board:
         self._open, self._total, self._ended = dict.fromkeys(jobs), len(jobs) + before, before
         self._slots, self._together, self._failures = slots, together, 0
         self._paces: dict[Job, Pace] = {}
-        self._rates: dict[str, float] = {}  # by method, as seen last
+        self._rates: dict[str, float] = {}  # by method, the last one measured
         self._drawn, self._next = 0, time.monotonic() + (0.0 if self._live else LINES_SECONDS)
 
     def progress(self, job: Job, message: Message) -> None:
-        """A run says how far it is; its first word means that it has begun, or was taken up again."""
+        """Show a run's progress message; the first one means that it has started or been resumed."""
         if job not in self._paces:
             taken_up = f", from {message['from']:,d} on" if message["from"] else ""
             self._say("begins", job, f"{job.steps:,d} steps{taken_up}")
@@ -95,7 +95,7 @@ class Board:
         self._end(job, "elsewhere", error)
 
     def refresh(self) -> None:
-        """Redraw what runs, if it is time."""
+        """Redraw the running runs, if it is time."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + (REDRAW_SECONDS if self._live else LINES_SECONDS)
@@ -103,7 +103,7 @@ class Board:
         if self._live:
             self._erase()
             columns = shutil.get_terminal_size().columns
-            lines = [line[: columns - 1] for line in (*lines, self.summary())]  # a line that wraps is two
+            lines = [line[: columns - 1] for line in (*lines, self.summary())]  # must not wrap
             self._drawn = len(lines)
         if lines:
             print("\n".join(lines), file=self._out, flush=True)
@@ -114,14 +114,14 @@ class Board:
         print(self.summary(), file=self._out, flush=True)
 
     def summary(self) -> str:
-        """The whole sweep in a line."""
+        """The whole sweep in one line."""
         failed = f", {self._failures} failed" if self._failures else ""
         left = f"; about {duration(self.seconds_left)} left" if self._open else ""
         return f"{self._ended} of {self._total} runs{failed}{left}"
 
     @property
     def seconds_left(self) -> float:
-        """By the rates seen so far, or by estimates where a method has not run yet."""
+        """Remaining seconds, by measured rates, or by estimates for methods that have not run yet."""
         work = sum(
             (job.steps - (self._paces[job].steps if job in self._paces else 0))
             / self._rates.get(job.method, steps_a_second(job) / self._together)
@@ -146,14 +146,14 @@ class Board:
         return f"{what:9} {job!s:{self._width}}  {first}{' …' if more else ''}"
 
     def _erase(self) -> None:
-        """Take the drawn lines back: up, and clear to the end of the screen."""
+        """Erase the drawn lines: move the cursor up and clear to the end of the screen."""
         if self._drawn:
             print(f"\x1b[{self._drawn}F\x1b[J", end="", file=self._out)
             self._drawn = 0
 
 
 def duration(seconds: float) -> str:
-    """Such as 45s, 12m30s, 3h05m."""
+    """A duration as text, such as 45s, 12m30s, 3h05m."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:

@@ -1,10 +1,10 @@
-"""Suites that choose defaults: where the gap is, and what closes it; 100K steps and three tuning seeds."""
+"""Suites for choosing defaults, with 100K steps and three tuning seeds."""
 
 from mulv.bench.suite import Method, Options, Suite
 
-# Rewards and changes at unit scale, the usual discount, and enough random steps to begin with.
+# Rewards and changes of unit scale, the usual discount, and more random steps at the start.
 UNIT_SCALE: Options = {"scale_rewards": True, "encode_changes": True, "gamma": 0.99, "learning_starts": 5000}
-_SAC: Options = {"n_step": 3, "trunk.activation": "elu"}  # µLV-Rep's backup and trunk
+_SAC: Options = {"n_step": 3, "trunk.activation": "elu"}  # as µLV-Rep's
 _TWICE = {task: {"action_repeat": 2} for task in ("walker-run-P", "cheetah-run-P")}
 _UNSCALED: Options = {"scale_rewards": False, "encode_changes": False, "learning_starts": 1000}
 _ENTROPY: Options = {"policy.target_entropy_per_action": -0.5, "policy.initial_temperature": 0.01}
@@ -33,7 +33,7 @@ VALUES = Suite(
     tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P"),
     methods={
         "mulv/fourier": Method("mulv", {"critic.family": "fourier"}),
-        # What made 6002 on HalfCheetah-P at 200K steps, one seed (masked-control-fourier).
+        # The options that reached 6002 on HalfCheetah-P at 200K steps, one seed (masked-control-fourier).
         "mulv/fourier-unscaled": Method("mulv", {"critic.family": "fourier", **_UNSCALED}),
         "mulv/elbo-1": Method("mulv", {"elbo.weight": 1.0}),
         "mulv/network": Method("mulv", {"critic": "network"}),
@@ -41,7 +41,7 @@ VALUES = Suite(
         "mulv/entropy-half": Method("mulv", _ENTROPY),
         "mulv/mean-of-two": Method("mulv", {"double_q": "mean"}),
         "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
-        # With a short horizon critics tell actions apart better, and values settle sooner (critic-truth).
+        # With a shorter horizon critics rank actions better, and values converge sooner (critic-truth).
         "mulv/gamma-0.97": Method("mulv", {"gamma": 0.97}),
         "mulv/1-step": Method("mulv", {"n_step": 1}),
     },

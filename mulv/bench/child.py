@@ -1,12 +1,12 @@
-"""Runs of a sweep in a process of their own, mostly one: python -m mulv.bench.child
+"""A process of a sweep with one run, or several seeds: python -m mulv.bench.child
 
-It reads a request from stdin, a line of JSON, and writes what happens to stdout, a line of JSON each:
-    {"steps": 1500, "from": 0, "return": -310.5}  how far a run is, from where this process took it up
+It reads a request from stdin, one line of JSON, and writes messages to stdout, one line of JSON each:
+    {"steps": 1500, "from": 0, "return": -310.5}  the run's step, and the step at which this process began
     {"result": {…}, "directory": "…"}             the result line; the run's last message
-    {"error": "…", "traceback": "…"}              what went wrong instead; "busy" where another runs it
-each with "job", its number in the request. Several jobs differ in nothing but the seed, and train together.
-When stdin ends, whoever started it is gone, and it stops at once: a later sweep takes the run up at its last
-checkpoint, which lies at an episode's end, so that it equals a run that was never stopped.
+    {"error": "…", "traceback": "…"}              the last message of a failed run; "busy" if another runs it
+each with "job", the run's number in the request. Several jobs differ only in their seed and share a `vmap`.
+When stdin ends, the parent process is gone, and this one stops at once. A later sweep resumes the run from
+its last checkpoint; that is at an episode's end, so the run equals one that was never stopped.
 """
 
 import faulthandler
@@ -34,7 +34,7 @@ REPORT_SECONDS = 1.0
 
 
 class Reporter:
-    """Tells the sweep how far a run is, now and then, and what it came to."""
+    """Sends the sweep messages on a run's progress, and its result or error at the end."""
 
     def __init__(self, messages: IO[str], number: int):
         self._messages, self._number, self._start, self._next = messages, number, 0, 0.0
@@ -49,13 +49,13 @@ class Reporter:
             self._send(**{"steps": env_steps, "from": self._start, "return": last_return})
 
     def pretrained(self, updates: int, total: int) -> None:
-        """Nothing to tell: the sweep counts steps."""
+        """Send nothing: the sweep counts steps."""
 
     def evaluated(self, evaluation: "Evaluation") -> None:
-        """Nothing to tell: evaluations come with the result."""
+        """Send nothing: evaluations are part of the result."""
 
     def close(self) -> None:
-        """The result or the error follows."""
+        """Send nothing: the result or the error follows."""
 
     def finished(self, result: dict[str, Any], directory: Path) -> None:
         self._send(result=result, directory=str(directory))
@@ -73,7 +73,7 @@ class Reporter:
 
 
 class JobRun:
-    """A job on its way: where its run is, and who is told of it."""
+    """A job with the path of its run and its reporter."""
 
     def __init__(self, job: "Job", runs: Path, reporter: Reporter):
         from mulv.run import checkpoint
@@ -109,7 +109,7 @@ class JobRun:
                 "method": self.job.method,
                 "code": code_version(),
                 "threads": _threads(),
-                "state_sha256": sums.split()[0],  # of the agent's arrays: equal bit for bit
+                "state_sha256": sums.split()[0],  # of the agent's arrays, for comparing runs bit for bit
             }
             self.reporter.finished(read_result(self.path) | more, self.path)
         except Exception as error:
@@ -117,7 +117,7 @@ class JobRun:
 
 
 def run_all(runs: Sequence[JobRun]) -> None:
-    """Train from the start, or from the last checkpoint, or not at all where a run is already finished."""
+    """Train each run from the start or its last checkpoint and report it; finished ones are only reported."""
     from mulv.run.vmap_seeds import train_vmapped
 
     left = []
@@ -147,16 +147,16 @@ def run_all(runs: Sequence[JobRun]) -> None:
 
 
 def main() -> None:
-    """Serve one request."""
+    """Read one request from stdin and run its jobs."""
     faulthandler.enable()
     messages = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what libraries print is no message
+    os.dup2(2, 1)  # so that what libraries print does not mix with messages
     request = json.loads(sys.stdin.buffer.readline())
     reporters = [Reporter(messages, number) for number in range(len(request["jobs"]))]
     threading.Thread(target=_end_with_parent, daemon=True).start()
     pin_to_free_cores(request["threads"])
     try:
-        # Only now, because XLA and BLAS make as many threads as they may use cores when they are loaded.
+        # Before XLA and BLAS are imported, which start one thread per available core.
         from mulv.bench.suite import Job
         from mulv.run.runtime import use_compilation_cache
 

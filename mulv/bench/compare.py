@@ -1,4 +1,4 @@
-"""Finished runs side by side."""
+"""A table that compares finished runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from mulv.run.result import RunResult
 
 
 def read_results(runs: Sequence[Path]) -> list[RunResult]:
-    """The result lines of run directories; runs of one algorithm are told apart by their options."""
+    """The result lines of run directories; runs of one algorithm are named by the options that differ."""
     if not runs:
         raise MulvError("there is nothing to compare; give run directories, such as runs/*/*/seed-0")
     results = [_read(run) for run in runs]
@@ -36,7 +36,7 @@ def _read(run: Path) -> RunResult:
 
 
 def table(results: Sequence[RunResult]) -> list[str]:
-    """A line a run, best first."""
+    """One line per run, best first."""
     width = max(len(result["method"]) for result in results)
     lines = [f"{'method':{width}}  {'seed':>4}  {'steps':>9}  {'final return':>16}  {'minutes':>7}"]
     for result in sorted(results, key=lambda r: -np.mean(r["eval_returns"][-1])):

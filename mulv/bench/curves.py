@@ -1,4 +1,4 @@
-"""Learning curves as pictures."""
+"""Plots of learning curves."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -17,7 +17,7 @@ from mulv.run.result import RunResult
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a picture that cannot be written, before any work is done for it."""
+    """Raise an error if a picture cannot be written to `path`, before any work is done."""
     kinds = sorted(Figure().canvas.get_supported_filetypes())
     if path.suffix.removeprefix(".") not in kinds:
         raise MulvError(f"{path} has no ending of a picture; use one of {', '.join(kinds)}")
@@ -26,7 +26,7 @@ def check_picture(path: Path) -> None:
 
 
 def learning_curve(result: RunResult, path: Path) -> Path:
-    """One run: the mean return of each evaluation, with every episode as a dot."""
+    """Plot one run: the mean return of each evaluation, and every episode as a dot."""
     steps, returns = np.asarray(axis_of(result)), np.asarray(result["eval_returns"])
     length, unit = length_of(result)
     figure, axes = _axes(unit)
@@ -42,7 +42,7 @@ def learning_curve(result: RunResult, path: Path) -> Path:
 
 
 def hidden_values(probe: Path, title: str, path: Path) -> Path:
-    """What a regression reads off an agent's latent, against the values that its task hid."""
+    """Plot the probe: hidden values of the task against their predictions from the agent's latent."""
     with np.load(probe) as saved:
         hidden, predicted, r2 = saved["hidden"], saved["predicted"], saved["r2"]
     columns = min(4, hidden.shape[1])
@@ -69,14 +69,14 @@ def hidden_values(probe: Path, title: str, path: Path) -> Path:
 
 
 def projection_picture(projection: Path, title: str, path: Path) -> Path:
-    """Where the experience lies along the latents' two widest directions, early and late, and what paid."""
+    """Plot the latent projection: transitions coloured by age, those with the highest rewards marked."""
     with np.load(projection) as saved:
         points, share, age, reward = (saved[name] for name in ("points", "share", "age", "reward"))
     figure, axes = plt.subplots(figsize=(5.6, 4.4), layout="constrained")
     x, y = points.T
     dots = axes.scatter(x, y, c=age, s=6, cmap="viridis", vmin=0, vmax=1, linewidths=0)
     figure.colorbar(dots, label="when: 0 is the run's beginning, 1 is now")
-    # Rings mark what paid best: all of it where rewards are sparse, a twentieth where they are not.
+    # Rings mark the highest rewards: all of them if rewards are sparse, else the top twentieth.
     best = (reward >= np.quantile(reward, 0.95)) & (reward > reward.min())
     axes.scatter(
         x[best], y[best], s=28, facecolors="none", edgecolors="C3", linewidths=0.8, label="paid best"
@@ -88,7 +88,7 @@ def projection_picture(projection: Path, title: str, path: Path) -> Path:
 
 
 def compare(results: list[RunResult], title: str, path: Path) -> Path:
-    """Several methods on one task: a thin line a seed, a thick one for their mean."""
+    """Plot several methods on one task: a thin line per seed, a thick one for the mean."""
     figure, axes = _axes(length_of(results[0])[1])
     _draw_methods(axes, results, _methods(results))
     axes.legend(frameon=False)
@@ -96,7 +96,7 @@ def compare(results: list[RunResult], title: str, path: Path) -> Path:
 
 
 def compare_on_tasks(results: list[RunResult], title: str, path: Path) -> Path:
-    """Several methods on several tasks, each as in `compare`, side by side."""
+    """Plot several methods on several tasks, one panel per task as in `compare`."""
     by_task: dict[str, list[RunResult]] = defaultdict(list)
     for result in results:
         by_task[result["task"]].append(result)
@@ -126,7 +126,7 @@ def _methods(results: list[RunResult]) -> list[str]:
 
 
 def _draw_methods(axes: Axes, results: list[RunResult], methods: list[str]) -> None:
-    """Each of the methods in a colour of its own, those that have no result here left out."""
+    """Draw each method in its own colour; methods without a result here are left out."""
     for number, method in enumerate(methods):
         runs = [result for result in results if result["method"] == method]
         if not runs:

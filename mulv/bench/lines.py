@@ -1,4 +1,4 @@
-"""A result line: one finished run, and what keeps a line from being one."""
+"""Reads result lines, one finished run each, and checks them."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from typing import Any
 from mulv.core.errors import MulvError
 from mulv.run.result import RunResult
 
-# What a line must have, and of which type; JSON has one kind of number.
+# The required fields of a line and their types; JSON has only one type of number.
 _HINTS = typing.get_type_hints(RunResult)
 FIELDS = {
     name: (int, float) if _HINTS[name] is float else typing.get_origin(_HINTS[name]) or _HINTS[name]
@@ -20,7 +20,7 @@ FIELDS = {
 
 
 def parse_line(line: str | bytes, where: str) -> RunResult:
-    """The run of a line; what is wrong with it is said with where it is."""
+    """The run of a line; a bad line is an error that names the fault and `where` it is."""
     try:
         result = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -31,7 +31,7 @@ def parse_line(line: str | bytes, where: str) -> RunResult:
 
 
 def read_result(run: Path) -> RunResult:
-    """The result line that a run directory holds."""
+    """The result line of a run directory."""
     file = run / "result.json"
     if not file.exists():
         raise MulvError(f"{run} holds no finished run: there is no {file}")
@@ -39,18 +39,18 @@ def read_result(run: Path) -> RunResult:
 
 
 def axis_of(result: RunResult) -> list[int]:
-    """Where a run's evaluations lie: in updates where it learned from data alone at first, else in steps."""
+    """The x-axis of a run's evaluations: updates if it has offline updates, else environment steps."""
     return result.get("eval_updates") or result["eval_env_steps"]
 
 
 def length_of(result: RunResult) -> tuple[int, str]:
-    """How long a run was, and of what."""
+    """The length of a run, and its unit."""
     offline = "eval_updates" in result
     return (result["updates"], "updates") if offline else (result["env_steps"], "environment steps")
 
 
 def _fault(result: Any) -> str | None:
-    """What keeps a line from being a result, if anything does."""
+    """Why a line is not a valid result; None if it is."""
     if not isinstance(result, dict):
         return "it is no object"
     for name, kind in FIELDS.items():

@@ -1,4 +1,4 @@
-"""What `mulv memory` writes: the table, the picture, and the record of all figures."""
+"""The output of `mulv memory`: a table, a picture, and a JSON file with all numbers."""
 
 import json
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ from mulv.run.diagnostics.decodability.recommend import DECODED, MARGIN, Recomme
 from mulv.run.diagnostics.decodability.scores import LEVEL, Estimate, Score
 from mulv.run.directory import commit, versions
 
-LOWEST = -0.1  # R² below are drawn here
+LOWEST = -0.1  # lower R² are drawn at this height
 
 
 def table(found: Measurement) -> list[str]:
-    """A row for each memory: R² of the hidden entries, mean and worst, and of the reward, with intervals."""
+    """A line per memory: mean and worst R² of hidden entries, and R² of the reward, with intervals."""
     rows = [["L", "mean", "worst", "worst entry", "reward"]]
     for label, score in _labelled(found):
         reward = "-" if score.reward is None else _shown(score.reward)
@@ -39,7 +39,7 @@ def table(found: Measurement) -> list[str]:
 
 
 def record(found: Measurement, advice: Recommendation, config: Mapping[str, Any]) -> dict[str, Any]:
-    """All figures, with what reproduces them."""
+    """All numbers, with the configuration that reproduces them."""
     return {
         "config": {**config, "margin": MARGIN, "decoded": DECODED, "level": LEVEL},
         "hidden": [*found.names],
@@ -68,9 +68,9 @@ def write(
 
 
 def picture(found: Measurement, advice: Recommendation, title: str, path: Path) -> Path:
-    """R² of every hidden entry and of the reward against L; at the right, of the GRU."""
+    """Plot R² of every hidden entry and of the reward against L, with the GRU's at the right."""
     lengths = [*found.windows]
-    beyond = 2 * max(lengths)  # where the GRU stands
+    beyond = 2 * max(lengths)  # x-position of the GRU
     figure, axes = plt.subplots(figsize=(8, 4.4), layout="constrained")
     reward = [score.reward for score in found.windows.values()]
     series = [(name, [s.entries[i] for s in found.windows.values()]) for i, name in enumerate(found.names)]
@@ -119,7 +119,7 @@ def _shown(estimate: Estimate) -> str:
 
 
 def _figures(score: Score, found: Measurement) -> dict[str, Any]:
-    """A score as JSON has it, to four digits."""
+    """A score as JSON types, rounded to four digits."""
 
     def rounded(estimate: Estimate) -> dict[str, float]:
         return {name: round(value, 4) for name, value in estimate._asdict().items()}

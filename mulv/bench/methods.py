@@ -1,28 +1,28 @@
-"""What suites compare: methods, and options that go together. Data only."""
+"""The methods that suites compare, and shared options. Data only."""
 
 from mulv.bench.suite import Method, Options
 
 MULV = Method("mulv")
-# Features and discount that were the default when most of these were measured.
+# Features and discount that were the defaults when most of these were measured.
 FOURIER: Options = {"critic.family": "fourier", "gamma": 0.99}
 PINK: Options = {"pink_noise_octaves": 8}
 SCALED: Options = {"scale_rewards": True}
 GAMMA_99: Options = {"gamma": 0.99}
-# SAC on the trunk, window, backup and discount of µLV-Rep, so that the representation is all that differs.
+# SAC with the trunk, window, backup and discount of µLV-Rep, so that only the representation differs.
 SAC_99 = Method("sac", {"window": 3, "n_step": 3, "trunk.activation": "elu"})
 SAC = Method("sac", {**SAC_99.options, "gamma": 0.995})
 BEST_FO = Method("mulv", preset="lvrep", full=True)  # the paper's reference: full observation, window of one
 # The textbook's SAC: plain networks and a temperature of 1 at the start, so that memory is all that differs.
 PLAIN: Options = {"trunk.kind": "mlp", "initial_temperature": 1.0, "tau": 0.005}
 
-# With a bonus Q + b̂ alone chooses among discrete actions; without one, entropy is what explores.
+# With a bonus, discrete actions are chosen greedily by Q + b̂; without one, entropy explores.
 EXPLORING: Options = {
     "bonus.scale": 2.0,
     "discrete_policy": "greedy",
     "discrete_policy.exploration_rate": 0.0,
 }
 NO_BONUS = Method("mulv", {"bonus": "none"})
-# Small networks for small tasks, and Σ as new as the data.
+# Small networks for small tasks, and a Σ that is always up to date.
 SMALL_OPTIONS: Options = {
     "trunk.width": 64,
     "trunk.depth": 1,
@@ -36,15 +36,15 @@ SMALL_OPTIONS: Options = {
     "bonus.directions": 256,
     "update_every": 10,
 }
-# Backups of one step: in longer ones the data's own wrong digits count. Targets that follow fast: what a new
-# digit promises soon reaches the first one.
+# One-step backups: longer ones include the wrong digits in the data. Fast targets: the value of a newly found
+# digit soon reaches the first one.
 LOCK_OPTIONS: Options = {**SMALL_OPTIONS, "n_step": 1, "elbo.future": 1, "tau": 0.1, "learning_starts": 200}
-# An actor is of Q + b̂ in evaluations too, so b̂ has to go.
+# The actor maximises Q + b̂ in evaluations too, so b̂ has to decay.
 FADING: Options = {**SMALL_OPTIONS, "learning_starts": 1000, "bonus.half_life": 10_000.0}
-# A pendulum hardly moves in 20 ms: an action held for four steps is a decision worth trying.
+# A pendulum hardly moves in 20 ms, so each action is held for four steps.
 SWINGING: Options = {**FADING, "action_repeat": 4, "bonus.half_life": 2500.0, "eval_every": 2000}
-# The penalty on an explorer's data, and on one policy's: there it has to outweigh what Q promises
-# beyond the data, and Σ has to be exact. Both were chosen on HalfCheetah-P, seed 100.
+# The penalty for data of an exploring agent, and for data of a single policy: there it must outweigh the
+# overestimation of Q outside the data, and Σ must be exact. Both were chosen on HalfCheetah-P, seed 100.
 WIDE: Options = {"bonus.use": "pessimism", "bonus.scale": 3.0}
 NARROW: Options = {
     "bonus.use": "pessimism",

@@ -1,4 +1,4 @@
-"""What of a sweep runs on a node of a Ray cluster. Light to import: the run is a process of its own."""
+"""The part of a sweep that runs on a node of a Ray cluster. Fast to import: runs are separate processes."""
 
 import contextlib
 import os
@@ -11,11 +11,11 @@ from typing import Any
 
 from mulv.bench.process import Child, Message
 
-BUSY_SECONDS = 60.0  # how long a killed task's process may take to let go of its run
+BUSY_SECONDS = 60.0  # to wait for a killed task's process to release its run
 
 
 class News:
-    """An actor that runs tell how far they are, and the driver asks. Losing it loses nothing else."""
+    """A Ray actor that holds the newest progress message of each run. Results do not depend on it."""
 
     def __init__(self) -> None:
         self._latest: dict[str, Message] = {}
@@ -31,9 +31,9 @@ class News:
 def run_on_node(
     jobs: Mapping[str, dict[str, Any]], sweep: str, threads: int, news: Any
 ) -> dict[str, Message]:
-    """Runs in one process, on whatever node this is; jobs and what they came to are named by their keys.
+    """Run jobs in one process on this node; returns the last message of each, by the job's key.
 
-    A task that follows a killed one resumes what it finds there.
+    A task that replaces a killed one resumes the runs that it finds on the node.
     """
     runs = Path(tempfile.gettempdir()) / f"mulv-runs-{os.getuid()}" / sweep
     give_up = time.monotonic() + BUSY_SECONDS
@@ -58,7 +58,7 @@ def run_on_node(
 
 
 def _remove(directory: Path, root: Path) -> None:
-    """A run's directory, and those above it that are empty then."""
+    """Delete a run's directory, and its parents up to `root` that are then empty."""
     shutil.rmtree(directory, ignore_errors=True)
     with contextlib.suppress(OSError):
         while directory != root:

@@ -1,4 +1,4 @@
-"""The suites on frames. Data only."""
+"""The suites with frames as observations. Data only."""
 
 from mulv.bench.suite import Method, Options, Suite
 from mulv.envs import PIXEL_TASKS
@@ -9,7 +9,7 @@ _DMC = """
 """
 DMC_PIXELS = tuple(f"{name}-px" for name in _DMC.split())
 METAWORLD = tuple(task.name for task in PIXEL_TASKS.values() if task.simulator == "metaworld")
-# `mulv/paper` and `drqv2` are of published sizes, `mulv` is ours; all begin with the paper's random steps.
+# `mulv/paper` and `drqv2` have the published sizes, `mulv` ours; all start with the paper's random steps.
 SEEING_OPTIONS: Options = {"learning_starts": 4000}
 SEEING = {
     "mulv": Method("mulv"),
@@ -19,8 +19,8 @@ SEEING = {
     "mwm": Method("mwm"),
 }
 SEEN = ("Pendulum-px", "cartpole-swingup-px", "metaworld/drawer-close-px")
-# A thin pole: drawn at half size against the mean frame, its motion shown at a scale of its own. Where it is
-# takes few numbers: of more, the VAE makes a code that close poses hardly share, and that hides speeds.
+# For a thin pole: decoded at half size relative to the mean frame, with changes at their own scale. A small
+# embedding suffices; in a larger one similar poses have dissimilar codes, which hides velocities.
 THIN: Options = {
     "batch_size": 256,
     "learning_rate": 1e-3,
@@ -63,7 +63,7 @@ PIXEL_SUITES = [
         steps=20_000,
         seeds=tuple(range(3)),
         options={"eval_every": 2000, "env_workers": False},  # a run has one core
-        # Twenty episodes, for a share of successes.
+        # Twenty episodes, to estimate a success rate.
         options_of={"metaworld/drawer-close-px": {"eval_every": 4000, "eval_episodes": 20}},
     ),
     Suite(

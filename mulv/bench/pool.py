@@ -1,4 +1,4 @@
-"""Where runs run. A pool starts them and says what happens; the sweep decides what follows from it."""
+"""Pools start the processes of runs and report their messages; the sweep decides what to do."""
 
 import selectors
 import shutil
@@ -11,31 +11,31 @@ from mulv.bench.suite import Job
 
 
 class Event(NamedTuple):
-    """Something a run said: `steps`, or at its end a `result` or an `error` (see child.py)."""
+    """A message of a run: `steps`, or at its end a `result` or an `error` (see child.py)."""
 
     job: Job
     message: Message
 
 
 class Pool(Protocol):
-    """Runs side by side, on this machine or on others."""
+    """Parallel runs, on this machine or on others."""
 
-    slots: int  # how many processes at once
+    slots: int  # processes in parallel
 
     def start(self, jobs: Sequence[Job]) -> None:
-        """Begin runs or take them up, in one process; several differ in nothing but the seed."""
+        """Start or resume runs in one process; several must differ only in their seed."""
 
     def free(self) -> bool:
         """Whether another process may start."""
 
     def events(self, seconds: float) -> list[Event]:
-        """What happened; waits so long at most for something to happen."""
+        """New messages; waits up to `seconds` for the first."""
 
     def settled(self, message: Message) -> None:
-        """This result is in the store: what was kept for its sake may go."""
+        """Called when a result is in the store: what is no longer needed of the run may be deleted."""
 
     def close(self) -> None:
-        """End whatever runs, at once."""
+        """End all running processes at once."""
 
 
 class LocalPool:
@@ -64,7 +64,7 @@ class LocalPool:
         return events
 
     def settled(self, message: Message) -> None:
-        """The agent and its logs stay; the replay, which is large, only where it was asked for."""
+        """Delete the run's replay, which is large, unless it should be kept; the agent and its logs stay."""
         if not self._keep_replay:
             shutil.rmtree(Path(message["directory"]) / "replay", ignore_errors=True)
 

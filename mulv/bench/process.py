@@ -1,4 +1,4 @@
-"""The sweep's side of a process with runs in it: starts `child.py`, hears its messages, ends it."""
+"""The sweep's side of a process with runs: starts `child.py`, reads its messages, ends it."""
 
 import contextlib
 import json
@@ -13,12 +13,12 @@ from typing import Any
 
 Message = dict[str, Any]
 
-ROOT = Path(__file__).resolve().parents[2]  # what this mulv was imported from
-ENOUGH = 4000  # characters of what a crashed process said last
+ROOT = Path(__file__).resolve().parents[2]  # the directory that mulv was imported from
+ENOUGH = 4000  # characters of a crashed process's output that are reported
 
 
 class Child:
-    """Runs in a process of their own, which ends when this one does; mostly it is one run."""
+    """A process with one run, or several seeds; it ends when this process ends."""
 
     def __init__(self, jobs: Sequence[dict[str, Any]], runs: Path, threads: int):
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the process
@@ -28,7 +28,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._said,
             env=_environment(threads),
-            start_new_session=True,  # a Ctrl-C is for the sweep, which then ends its runs
+            start_new_session=True,  # so that Ctrl-C reaches only the sweep, which then ends its runs
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -38,12 +38,12 @@ class Child:
         self._last: tuple[int, Message] | None = None
         self.ended = False
         request = {"jobs": [*jobs], "runs": str(runs.absolute()), "threads": threads}
-        with contextlib.suppress(BrokenPipeError):  # it has died already, which `read` will tell
+        with contextlib.suppress(BrokenPipeError):  # it has died already, which `read` reports
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
     def fileno(self) -> int:
-        """For selectors: readable when there is something to `read`."""
+        """For selectors: the file is readable when there is something to `read`."""
         return self._output.fileno()
 
     @property
@@ -51,9 +51,10 @@ class Child:
         return self._process.pid
 
     def read(self) -> list[tuple[int, Message]]:
-        """What came in since, waiting for it, each with the number of its job.
+        """Wait for new messages and return them, each with the number of its job.
 
-        A job's last message has a result or an error; the very last is held back until the process is gone.
+        A job's last message has a result or an error; the last one of all is returned only after the process
+        has ended.
         """
         chunk = os.read(self.fileno(), 1 << 16)
         if not chunk:
@@ -71,7 +72,7 @@ class Child:
         return messages
 
     def kill(self) -> None:
-        """End it at once, with all its processes; its checkpoints stay."""
+        """Kill the process and its children; checkpoints stay."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._close()
@@ -97,9 +98,9 @@ class Child:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Libraries that choose their number of threads when they are loaded are told it before.
+    """Environment variables that set the number of threads, which libraries read when they are loaded.
 
-    The code is that of this process, also where another work tree of it is the present directory.
+    They also make the process import the same code as this one, whatever the working directory is.
     """
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

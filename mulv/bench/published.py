@@ -1,4 +1,4 @@
-"""What others reached: the paper's table, ceilings with the full state, and uniform actions (data/*.csv)."""
+"""Reference returns: the paper's table, ceilings with the full state, and uniform actions (data/*.csv)."""
 
 import csv
 import re
@@ -10,7 +10,7 @@ from typing import NamedTuple
 PAPER_STEPS = 200_000
 PAPER_SEEDS = 4
 
-# The paper's task: ours without its suffix. dm_control has no "Hopper-run"; hopper-hop is what it can mean.
+# The paper's task: ours without its suffix. dm_control has no "Hopper-run"; hopper-hop is likely meant.
 PAPER_TASKS = {
     "HalfCheetah": "HalfCheetah",
     "Humanoid": "Humanoid",
@@ -31,7 +31,7 @@ PAPER_METHODS = {
     "psr": "psr",
     "best_fo": "lvrep",
 }
-# Rewards of the paper's benchmark that are not Gymnasium's: only the -mbbl variants compare (docs/tasks.md).
+# Tasks where the paper's rewards are not Gymnasium's: only the -mbbl variants compare (docs/tasks.md).
 OTHER_REWARDS = {"Humanoid", "Walker", "Ant", "Hopper", "Pendulum"}
 
 
@@ -39,12 +39,12 @@ class TaskName(NamedTuple):
     """A task's name in parts: `Hopper-P-mbbl` is Hopper, P, mbbl."""
 
     base: str
-    view: str  # P, F, or nothing where the name has no such suffix
-    variant: str  # mbbl, strict, or nothing
+    view: str  # P, F, or empty if the name has no such suffix
+    variant: str  # mbbl, strict, or empty
 
     @property
     def problem(self) -> str:
-        """The task whatever is seen of it: returns of one problem share a scale."""
+        """The task's name without its view: returns of one problem are on one scale."""
         return f"{self.base}-{self.variant}" if self.variant else self.base
 
 
@@ -79,13 +79,13 @@ def paper_table() -> dict[str, dict[str, Published]]:
 
 
 def ceiling(task: str) -> Ceiling | None:
-    """The ceiling of a task under its native reward."""
+    """The ceiling of a task with its native reward; None if there is none."""
     name = split_task(task)
     return None if name.variant == "mbbl" else _ceilings().get(name.base)
 
 
 def random_return(task: str) -> float | None:
-    """What uniform actions reach, whatever is seen of the task."""
+    """The mean return of uniform actions, which does not depend on what is observed; None if unknown."""
     name = split_task(task)
     return _random_returns().get(f"{name.base}-mbbl" if name.variant == "mbbl" else name.base)
 

@@ -1,7 +1,7 @@
-"""The same sweep on a Ray cluster: a process is a task, and results come back as Ray's objects.
+"""A pool on a Ray cluster: each process is a Ray task, and results are returned as Ray objects.
 
-On its node a task starts the very process that a local pool would (`child.py`). Nothing is shared but Ray:
-run directories lie on the node's own disk and go when the result does.
+On its node a task starts the same process as a local pool (`child.py`). No file system is shared: run
+directories are on the node's own disk, and are deleted once the result is returned.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ from mulv.bench.process import Message
 from mulv.bench.suite import Job
 from mulv.core.errors import MulvError
 
-NEWS_SECONDS = 2.0  # between questions how far the runs are
-ANSWER_SECONDS = 10.0  # how long a cluster may take to answer a call
+NEWS_SECONDS = 2.0  # between queries of the runs' progress
+ANSWER_SECONDS = 10.0  # timeout of a call to the cluster
 
 
 class RayPool:
-    """Tasks on the cluster at `address`; "auto" is the one of this machine, started if there is none."""
+    """Runs tasks on the cluster at `address`; "auto" is that of this machine, started if there is none."""
 
     def __init__(self, address: str, store: Path, *, limit: int | None, threads: int = 1, gpus: float = 0.0):
         if importlib.util.find_spec("ray") is None:
             raise MulvError("--ray needs the extra ray: pip install 'mulv[ray]'")
         check_address(address)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing calls home
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no usage statistics are sent
         import ray
 
         self._ray: Any = ray
@@ -46,7 +46,7 @@ class RayPool:
         if self.slots < 1:
             ray.shutdown()
             raise MulvError(f"no node of the cluster can give a run {threads} CPUs and {gpus:g} GPUs")
-        # Sweeps into different stores keep apart on a node; one that is started again finds its own.
+        # A directory per store, so that sweeps do not mix on a node, and a restarted one finds its runs.
         self._sweep = hashlib.sha256(f"{platform.node()}:{store.absolute()}".encode()).hexdigest()[:12]
         # A lost task counts as a failed attempt, which the sweep retries as it does any other.
         self._task = ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(run_on_node)
@@ -59,7 +59,7 @@ class RayPool:
         self._jobs[self._task.remote(by_key, self._sweep, self._threads, self._news)] = jobs
 
     def free(self) -> bool:
-        """Ray queues what does not fit, and may grow the cluster for it."""
+        """Whether another process may start: Ray queues those that do not fit, and may grow the cluster."""
         return self._limit is None or len(self._jobs) < self._limit
 
     def events(self, seconds: float) -> list[Event]:
@@ -69,7 +69,7 @@ class RayPool:
             jobs = self._jobs.pop(reference)
             try:
                 answers = self._ray.get(reference)
-            except self._ray.exceptions.RayError as error:  # the worker or its node is gone
+            except self._ray.exceptions.RayError as error:  # the worker or its node was lost
                 first = (str(error).splitlines() or [""])[0]
                 lost = {"error": f"{type(error).__name__}: {first}", "traceback": str(error)}
                 answers = {job.key: lost for job in jobs}
@@ -77,10 +77,10 @@ class RayPool:
         return events
 
     def settled(self, message: Message) -> None:
-        """The node has cleaned up already."""
+        """Nothing to do: the node has already deleted the run."""
 
     def close(self) -> None:
-        """Leave the cluster, which ends this sweep's tasks; a cluster of our own ends with it."""
+        """Disconnect, which ends this sweep's tasks, and stops the cluster if this pool started it."""
         self._ray.shutdown()
 
     def _progress(self) -> list[Event]:
@@ -90,13 +90,13 @@ class RayPool:
         try:
             latest: dict[str, Message] = self._ray.get(self._news.read.remote(), timeout=NEWS_SECONDS)
         except self._ray.exceptions.RayError:
-            return []  # it is being started again
+            return []  # the actor is being restarted
         running = {job.key: job for jobs in self._jobs.values() for job in jobs}
         return [Event(running[key], message) for key, message in latest.items() if key in running]
 
 
 def check_address(address: str) -> None:
-    """Refuse at once what does not answer; Ray itself would go on trying for minutes."""
+    """Raise an error if the address does not answer; Ray itself would retry for minutes."""
     if address == "auto":
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")

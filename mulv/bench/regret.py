@@ -1,4 +1,4 @@
-"""`mulv theory regret`: how many episodes a lock takes, with the paper's bonus and without, as it grows."""
+"""`mulv theory regret`: episodes needed to solve locks of growing length, with and without the bonus."""
 
 import csv
 import dataclasses
@@ -27,13 +27,13 @@ from mulv.tabular.windows import enumerate_histories
 from mulv.tabular.zoo.lock import lock
 
 MAKERS: dict[str, Callable[..., POMDP]] = {"lock": lock}
-POINTS = 60  # rows of a curve in the CSV, closer together at its beginning
-# Colour, line and size of a triangle: two methods that fail alike lie on each other, and both should show.
+POINTS = 60  # rows of a curve in the CSV, denser at the beginning
+# Colour, line style and marker size: curves of methods that fail equally overlap, and all should be visible.
 LOOKS = {"bonus": ("C0", "-", 6), "no-bonus": ("C1", "-", 9), "q-learning": ("C2", "--", 4)}
 
 
 class Written(NamedTuple):
-    """What a person reads, and what is kept: configuration, figures of every seed, commit and versions."""
+    """The printed text, and the written record: configuration, numbers of every seed, commit and versions."""
 
     table: list[str]
     record: dict[str, object]
@@ -52,13 +52,13 @@ def write_regret(
     window: int | None = None,
     progress: bool = True,
 ) -> Written:
-    """Learn, and write regret.csv, regret.json and regret.png in `folder`; windows are of L unless told."""
+    """Run all methods, and write regret.csv, regret.json and regret.png in `folder`; windows default to L."""
     maker = lookup("POMDP whose horizon can be varied", name, MAKERS)
     learners = methods(alpha)
     if not horizons or episodes < max(horizons):
         raise MulvError(f"{episodes} episodes: a round has H of them, so at least {max(horizons, default=1)}")
     window = window or L
-    pomdps = {H: maker(H=H, L=L, actions=actions) for H in horizons}  # a mistake shows before any is learned
+    pomdps = {H: maker(H=H, L=L, actions=actions) for H in horizons}  # all at once, so that errors come early
     curves = _learn_all(pomdps, learners, window, episodes, seeds, progress)
     config = {
         "pomdp": name,
@@ -102,9 +102,9 @@ def _learn_all(
     seeds: int,
     progress: bool,
 ) -> list[Curve]:
-    """Every method on every horizon, with a bar of episodes."""
+    """The curves of every method on every horizon, with a progress bar."""
     total = len(learners) * sum(H * (episodes // H) for H in pomdps)
-    quiet = not sys.stderr.isatty()  # a log file wants few lines
+    quiet = not sys.stderr.isatty()  # few lines in a log file
     curves = []
     with tqdm(total=total, unit="episode", disable=not progress, mininterval=30.0 if quiet else 0.2) as bar:
         for H, pomdp in pomdps.items():
@@ -128,7 +128,7 @@ def _tick(bar: "tqdm[NoReturn]", H: int, rounds: int) -> None:
 
 
 def table(curves: list[Curve]) -> list[str]:
-    """Episodes until a policy is worth half the optimum: the median over seeds, the fewest and the most."""
+    """Lines of a table: episodes until the policy reaches half the optimum, median and range over seeds."""
     names = list(dict.fromkeys(curve.method for curve in curves))
     rows = [["H", "optimum", *names]]
     for H in dict.fromkeys(curve.horizon for curve in curves):
@@ -139,7 +139,7 @@ def table(curves: list[Curve]) -> list[str]:
 
 
 def _episodes(curve: Curve) -> str:
-    """`1,200 (800 to 2,000)`, or that it was not reached by most."""
+    """`1,200 (800 to 2,000)`, or a text that most seeds did not reach it."""
     needed = curve.episodes_to()
     seeds, rounds = curve.values.shape
     limit = rounds * curve.horizon
@@ -151,7 +151,7 @@ def _episodes(curve: Curve) -> str:
 
 
 def summary(curves: list[Curve]) -> list[dict[str, object]]:
-    """What the table says as numbers; null where a seed never came to half the optimum."""
+    """The table's numbers, as JSON types; null for a seed that never reached half the optimum."""
     return [
         {
             "method": curve.method,
@@ -167,7 +167,7 @@ def summary(curves: list[Curve]) -> list[dict[str, object]]:
 
 
 def write_csv(curves: list[Curve], path: Path) -> Path:
-    """A row for each method, horizon and one of some rounds; mean, least and greatest over the seeds."""
+    """Write a row per method, horizon and selected round: mean, minimum and maximum over seeds."""
     spreads = [f"{what}_{which}" for what in ("value", "regret") for which in ("mean", "min", "max")]
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -183,13 +183,13 @@ def write_csv(curves: list[Curve], path: Path) -> Path:
 
 
 def _rounds(curve: Curve) -> np.ndarray:
-    """The rounds that are written and drawn."""
+    """The rounds of a curve that are written and plotted."""
     last = curve.values.shape[1]
     return np.unique(np.geomspace(1, last, POINTS).round().astype(int)) - 1
 
 
 def figure(folder: Path, path: Path) -> Path:
-    """Regret of every horizon, and how the episodes to half the optimum grow with it, from written files."""
+    """Plot the regret of every horizon, and the episodes to half the optimum against it, from the files."""
     record = json.loads((folder / "regret.json").read_text())
     with (folder / "regret.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -231,7 +231,7 @@ def _regret_panel(axes: Axes, H: int, rows: list[dict[str, str]]) -> None:
 
 
 def _growth_panel(axes: Axes, curves: list[dict[str, Any]], horizons: list[int]) -> None:
-    """Medians; a triangle is where most seeds of a method did not get there within its episodes."""
+    """Plot medians over seeds; a triangle means that most seeds did not get there within their episodes."""
     for method, (colour, line, width) in LOOKS.items():
         own = [curve for curve in curves if curve["method"] == method]
         needed = [[np.inf if n is None else n for n in curve["episodes_to_half"]] for curve in own]

@@ -1,4 +1,4 @@
-"""Result lines as runs that figures can be made of."""
+"""Converts result lines to runs, for tables and figures."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class Run:
     method: str
     task: str
     seed: int
-    env_steps: int  # or updates, of a run on data
+    env_steps: int  # or updates, for offline runs
     steps: np.ndarray
     returns: np.ndarray
     success: np.ndarray | None
@@ -35,19 +35,19 @@ class Run:
 
     @property
     def problem(self) -> str:
-        """The task, whatever is seen of it."""
+        """The task's name without its view (-P, -F)."""
         return split_task(self.task).problem
 
     @property
     def label(self) -> str:
-        """The method's name in legends, which also says where nothing is hidden from it."""
+        """The method's name in legends, with a mark if it observes the full state."""
         return f"{self.method} (full obs.)" if split_task(self.task).view == "F" else self.method
 
 
 def to_runs(results: Iterable[RunResult]) -> list[Run]:
     """Result lines as runs.
 
-    Of equal ones the last counts; where a seed ran twice with other options, these become part of the name.
+    Of equal lines the last one counts. If a seed ran with different options, these become part of the name.
     """
     last: dict[tuple[Any, ...], Run] = {}
     for result in results:
@@ -88,7 +88,7 @@ def _run(result: RunResult) -> Run:
 
 
 def changed_options(first: dict[str, Any], config: dict[str, Any]) -> list[str]:
-    """What a configuration has other than the first, but for the seed: `window 8`."""
+    """The options in which a configuration differs from the first, without the seed: `window 8`."""
     changes = [change for change in differences(first, config) if change.name != "seed"]
     return [f"{change.name.removeprefix('agent.')} {change.new}" for change in changes]
 

@@ -1,4 +1,4 @@
-"""Returns of different tasks on one scale: 0 is what uniform actions reach, 1 a ceiling."""
+"""Normalised scores, to compare returns of different tasks: 0 is uniform actions, 1 is a ceiling."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from mulv.bench.published import ceiling, paper_table, random_return, split_task
 from mulv.bench.runs import Run
 
 Table = Mapping[str, Mapping[str, Sequence[Run]]]  # label, problem: runs
-SHARES = np.arange(1, 21) / 20  # of a task's budget: where learning curves are compared
+SHARES = np.arange(1, 21) / 20  # shares of a task's steps at which learning curves are compared
 
 
 class Scale(NamedTuple):
-    """The returns that score 0 and 1, and what the latter is."""
+    """The returns that score 0 and 1, and where the latter is from."""
 
     zero: float
     one: float
@@ -21,7 +21,7 @@ class Scale(NamedTuple):
 
 
 def scale(runs: Sequence[Run]) -> Scale | None:
-    """The scale of one problem, given all its runs; None where it has no zero or nothing exceeds it."""
+    """The scale of one problem, given all its runs; None without a random return, or if no run exceeds it."""
     if all(run.success is not None for run in runs):
         return Scale(0.0, 1.0, "success")
     task = runs[0].task
@@ -47,13 +47,13 @@ def scales(table: Table) -> dict[str, Scale]:
 
 
 def comparable(table: Table, problems: Mapping[str, Scale]) -> tuple[list[str], list[str]]:
-    """Methods and the problems that all of them have: as many pairs of the two as possible."""
+    """Methods and problems such that every method has every problem, chosen for many pairs."""
     covered = {label: {p for p in rows if p in problems} for label, rows in table.items()}
     ranked = sorted((label for label in covered if covered[label]), key=lambda label: -len(covered[label]))
     best: tuple[float, list[str], set[str]] = (0.0, [], set())
     for count in range(1, len(ranked) + 1):
         shared = set.intersection(*(covered[label] for label in ranked[:count]))
-        pairs = count * len(shared) if count > 1 else 0.5  # a method alone only if no two share anything
+        pairs = count * len(shared) if count > 1 else 0.5  # a single method only if no two share a problem
         if shared and pairs > best[0]:
             best = (pairs, ranked[:count], shared)
     return [label for label in table if label in best[1]], sorted(best[2])
@@ -65,7 +65,7 @@ def final_scores(runs: Sequence[Run], scale: Scale) -> np.ndarray:
 
 
 def score_curves(runs: Sequence[Run], scale: Scale, budget: float) -> np.ndarray:
-    """Scores at shares of a budget of steps (shares, seeds), between evaluations by a straight line."""
+    """Scores (shares, seeds) at SHARES of a budget of steps, linearly interpolated between evaluations."""
     return np.stack([np.interp(SHARES * budget, run.steps, _scored(run, scale)) for run in runs], axis=-1)
 
 

@@ -1,8 +1,8 @@
-"""Aggregates over tasks and seeds that one lucky run cannot carry (Agarwal et al., 2021).
+"""Robust aggregates over tasks and seeds (Agarwal et al., 2021).
 
-Scores are a sequence with one array a task, seeds on its last axis: tasks may have different numbers of
-seeds, and every task counts alike. Axes before the last are kept, so the same functions serve a table, a
-curve over steps, and thousands of bootstrap samples at once.
+Scores are a sequence with one array per task and seeds on its last axis: tasks may have different numbers of
+seeds, and every task has the same weight. Axes before the last are kept, so that the same functions work for
+a table, a curve over steps, and thousands of bootstrap samples.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ def median(scores: Scores) -> np.ndarray:
 
 
 def interquartile_mean(scores: Scores) -> np.ndarray:
-    """The mean of the middle half of all runs; a run on its edge counts by the part that lies within."""
+    """The mean of the middle half of all runs; a run at its edge counts in part."""
     values = np.concatenate(scores, axis=-1)
     share = np.concatenate([np.full(task.shape[-1], 1 / task.shape[-1] / len(scores)) for task in scores])
     order = np.argsort(values, axis=-1)
@@ -38,7 +38,7 @@ def interquartile_mean(scores: Scores) -> np.ndarray:
 
 
 def optimality_gap(scores: Scores, target: float = 1.0) -> np.ndarray:
-    """How far runs fall short of a target on average; what exceeds it does not make up for others."""
+    """The mean of max(target − score, 0): how far runs fall short of the target on average."""
     return target - mean([np.minimum(task, target) for task in scores])
 
 
@@ -56,7 +56,9 @@ def performance_profile(scores: Scores, thresholds: np.ndarray) -> np.ndarray:
 
 
 def probability_of_improvement(first: Scores, second: Scores) -> np.ndarray:
-    """How likely a run of the first method beats one of the second on a random task; a tie is half a win."""
+    """The probability that a run of the first method beats one of the second, averaged over tasks; a tie
+    counts half.
+    """
     if len(first) != len(second):
         raise MulvError(f"methods are compared on the same tasks; here are {len(first)} and {len(second)}")
     difference = [x[..., :, None] - y[..., None, :] for x, y in zip(first, second, strict=True)]
@@ -80,7 +82,7 @@ def estimate(
 ) -> Estimate:
     """A statistic with its stratified bootstrap interval (percentiles).
 
-    Seeds are redrawn within each task and for each method by itself; a redrawn curve stays whole.
+    Seeds are resampled within each task, and separately for each method; curves are resampled as a whole.
     """
     methods = tuple([np.asarray(task, float) for task in scores] for scores in methods)
     for scores in methods:
@@ -109,7 +111,7 @@ def _check(scores: Scores) -> None:
 
 
 def t_half_width(values: np.ndarray, level: float = 0.95) -> np.ndarray:
-    """Half the width of the mean's t-interval over the last axis, which holds two seeds or more."""
+    """Half the width of the mean's t-interval over the last axis, which needs at least two seeds."""
     seeds = values.shape[-1]
     if seeds < 2:
         raise MulvError("an interval over seeds needs at least two of them")
@@ -117,7 +119,7 @@ def t_half_width(values: np.ndarray, level: float = 0.95) -> np.ndarray:
 
 
 def welch_half_width(first: tuple[float, int], second: tuple[float, int], level: float = 0.95) -> float:
-    """Half the width of Welch's interval of a difference of means; of each, (standard deviation, seeds)."""
+    """Half the width of Welch's interval for a difference of means, each given by (deviation, seeds)."""
     variances = [std**2 / seeds for std, seeds in (first, second)]
     total = sum(variances)
     if total == 0:

@@ -1,7 +1,6 @@
-"""The store of finished runs: <directory>/<suite>/<method>.jsonl, a result line each, only ever appended to.
+"""The store of finished runs: files <directory>/<suite>/<method>.jsonl, to which result lines are appended.
 
-`results/` in the repository is such a store. There is no index: the lines are all there is, and reading them
-is fast enough.
+`results/` in the repository is such a store. There is no index, because reading all lines is fast enough.
 """
 
 import errno
@@ -22,16 +21,16 @@ from mulv.run.result import RunResult
 if TYPE_CHECKING:
     import pandas as pd
 
-REFERENCES = {"random", "speed"}  # folders of a store whose lines are no runs
-RUN_LOGS = {"metrics.jsonl", "evaluations.jsonl"}  # of a run directory, which is no store
-# Of the frame: what a run is, what an evaluation found, where it comes from.
+REFERENCES = {"random", "speed"}  # folders of a store whose lines are not runs
+RUN_LOGS = {"metrics.jsonl", "evaluations.jsonl"}  # files of a run directory, which is not a store
+# Columns of the frame: the run, the results of an evaluation, commit and versions.
 _RUN = ["suite", "method", "task", "seed"]
 _FOUND = ["env_steps", "return_mean", "return_std", "episodes", "success", "final"]
 COLUMNS = [*_RUN, *_FOUND, "final_mean", "updates", "config_hash", "commit", "code", "wall_s"]
 
 
 def read_store(directory: Path) -> list[RunResult]:
-    """Every finished run of a store; a damaged line is an error that names its file and number."""
+    """All finished runs of a store; a damaged line is an error that names its file and number."""
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a store of results: there is no such directory")
     return [line for file in _files(directory) for line in read_lines(file)]
@@ -43,7 +42,7 @@ def _files(directory: Path) -> list[Path]:
 
 
 def find_runs(directory: Path) -> list[RunResult]:
-    """The runs of a store, or where there is none those of the run directories below; at least one."""
+    """The runs of a store, or of all run directories below; an error if there is none."""
     if not directory.is_dir():
         raise MulvError(f"{directory} is not a directory of results")
     alone = [] if _files(directory) else sorted(directory.rglob("result.json"))
@@ -54,14 +53,14 @@ def find_runs(directory: Path) -> list[RunResult]:
 
 
 def read_lines(file: Path) -> Iterator[RunResult]:
-    """The runs of one file. A last line without its end is what a crash left: it is no run."""
+    """The runs of one file. A last line without line break is incomplete (after a crash) and is skipped."""
     *whole, rest = file.read_bytes().split(b"\n")
     for number, raw in enumerate([*whole, rest] if _is_line(rest) else whole, 1):
         yield parse_line(raw, f"{file}:{number}")
 
 
 def append(directory: Path, result: RunResult) -> bool:
-    """Add a finished run, unless it is there already; on disk when this returns, whole or not at all."""
+    """Append a finished run, atomically and synced to disk; False if the store already has it."""
     file = directory / result["suite"] / f"{result['method'].replace('/', '-')}.jsonl"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a+b") as opened:
@@ -82,12 +81,12 @@ def append(directory: Path, result: RunResult) -> bool:
 
 
 def identity(result: RunResult) -> tuple[Any, ...]:
-    """What makes two lines one run."""
+    """A key that is equal for two lines of the same run."""
     return (result["method"], result["task"], result["seed"], result.get("config_hash"), result.get("code"))
 
 
 def load(directory: Path | str) -> "pd.DataFrame":
-    """A store as a tidy frame: one row per run and evaluation; `final` marks a run's last one."""
+    """A store as a DataFrame with one row per run and evaluation; `final` marks a run's last one."""
     import pandas as pd
 
     rows = [row for result in read_store(Path(directory)) for row in _rows(result)]
@@ -116,10 +115,10 @@ def _is_line(raw: bytes) -> bool:
 
 
 def _mend(opened: IO[bytes], file: Path) -> int:
-    """Deal with a last line that has no end, and return where the next one begins.
+    """Repair a last line without line break, and return the position for the next line.
 
-    An editor took the end away: it is put back. A crash cut the line off: its run is not in the store, so
-    the rest of it goes, and whoever made it adds it again.
+    A complete line (an editor removed its line break) gets it back. An incomplete line (after a crash) is
+    removed: its run is not in the store, so the sweep adds it again.
     """
     opened.seek(0)
     rest = opened.read().rpartition(b"\n")[2]

@@ -1,4 +1,4 @@
-"""What a suite is, and the runs it consists of."""
+"""Suites, and the runs they consist of."""
 
 import dataclasses
 import hashlib
@@ -22,19 +22,19 @@ from mulv.run.train import complete
 
 @dataclass(frozen=True)
 class Method:
-    """An agent with some options changed."""
+    """An algorithm with a preset and changed options."""
 
     algo: str
     options: Options = field(default_factory=dict)
     preset: str = "default"
-    full: bool = False  # on the task with its full observation: -F where the suite says -P
+    full: bool = False  # on the task with full observation: -F in place of -P
 
 
 @dataclass(frozen=True)
 class Suite:
     """Every method on every task with every seed.
 
-    With `data` the runs learn from a dataset alone, {task} in it standing for the task's name, and `steps`
+    With `data` the runs are offline: `data` names the dataset, with {task} for the task's name, and `steps`
     are updates.
     """
 
@@ -44,9 +44,9 @@ class Suite:
     methods: Mapping[str, Method]  # a method's name is its agent's, with a variant after a slash
     steps: int
     seeds: tuple[int, ...]
-    options: Options = field(default_factory=dict)  # of every run
-    steps_of: Mapping[str, int] = field(default_factory=dict)  # tasks that need another number of steps
-    options_of: Mapping[str, Options] = field(default_factory=dict)  # of every run on some tasks
+    options: Options = field(default_factory=dict)  # for every run
+    steps_of: Mapping[str, int] = field(default_factory=dict)  # by task, where it is not `steps`
+    options_of: Mapping[str, Options] = field(default_factory=dict)  # by task, for every run on it
     data: str = ""
 
     @property
@@ -61,7 +61,7 @@ class Suite:
         seeds: int | None = None,
         steps: int | None = None,
     ) -> "Suite":
-        """A part of the suite, or the whole with another number of seeds or steps."""
+        """The suite reduced to some tasks and methods, or with another number of seeds or steps."""
         if (seeds is not None and seeds < 1) or (steps is not None and steps < 1):
             raise MulvError("--seeds and --steps must be at least 1")
         by_name = {task: task for task in self.tasks}
@@ -76,7 +76,7 @@ class Suite:
         )
 
     def lacks(self) -> str | None:
-        """One line on what must exist before the suite can run."""
+        """What is missing for the suite to run, in one line; None if nothing is."""
         algos = dict.fromkeys(m.algo for m in self.methods.values() if m.algo not in ALGORITHMS)
         tasks = [task for task in self.tasks if not _exists(task)]
         parts = []
@@ -88,7 +88,7 @@ class Suite:
         return " and ".join(parts) or None
 
     def jobs(self) -> list["Job"]:
-        """The runs, all tasks and methods of a seed before the next one's."""
+        """All runs, ordered by seed, then by task and method."""
         if lacking := self.lacks():
             raise MulvError(f"the suite {self.name} cannot run yet: mulv lacks {lacking}")
         return [
@@ -121,7 +121,7 @@ class Suite:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a suite, with nothing left to default."""
+    """One run of a suite, with its complete configuration."""
 
     suite: str
     method: str
@@ -129,7 +129,7 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A short name for everything that decides the run but the code."""
+        """A short hash of everything that decides the run, except the code."""
         parts = (self.suite, self.method, config_hash(self.config))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
@@ -149,7 +149,7 @@ class Job:
 
 
 def read_suite(path: Path) -> Suite:
-    """A suite of one's own: a JSON file with the fields of `Suite`, `seeds` as a number or a list."""
+    """A user's suite from a JSON file with the fields of `Suite`; `seeds` is a number or a list."""
     try:
         saved = json.loads(path.read_text())
         methods = {name: _record(Method, given) for name, given in saved.pop("methods").items()}

@@ -1,4 +1,4 @@
-"""The suites: what is compared, on what, for how long. Data only."""
+"""The suites: methods, tasks, steps and seeds. Data only."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from mulv.core.names import lookup
 
 _PAPER = "HalfCheetah Humanoid Walker Ant Hopper Pendulum cheetah-run walker-run hopper-hop humanoid-run"
 MASKED = tuple(f"{name}-P" for name in _PAPER.split())  # dm_control's hopper-hop is the paper's Hopper-run
-# dm_control's steps are so short that others often take each action twice.
+# dm_control's steps are short; other work often takes each action twice.
 TWICE = {name: {"action_repeat": 2} for name in MASKED if name[0].islower()}
 MBBL = tuple(f"{name}-P-mbbl" for name in _PAPER.split()[:6])
 POSITIONS = ("HalfCheetah-P", "Hopper-P", "Walker-P", "Ant-P", "Pendulum-P")
@@ -43,7 +43,7 @@ def _variants(algo: str, table: dict[str, Options]) -> dict[str, Method]:
 
 
 def _with_and_without(variant: str, options: Options) -> dict[str, Method]:
-    """µLV-Rep and SAC-MLP as they are, and each with the same options changed."""
+    """µLV-Rep and SAC-MLP with default options, and each with the same changed options."""
     return {
         "mulv": MULV,
         f"mulv/{variant}": Method("mulv", options),
@@ -197,7 +197,7 @@ _ALL = [
         },
         steps=30_000,
         steps_of={"Pendulum-P": 15_000},
-        seeds=_seeds(3, first=3),  # the design was changed after a look at seed 0: positions-30k-seed-0
+        seeds=_seeds(3, first=3),  # not seed 0, which was used to change the design: positions-30k-seed-0
     ),
     Suite(
         "ablations-20k",
@@ -247,7 +247,7 @@ SUITES = {suite.name: suite for suite in _ALL}
 
 
 def find_suite(name: str) -> Suite:
-    """A suite by its name, or from a JSON file of one's own."""
+    """A suite by name, or from a user's JSON file."""
     if not name:
         raise MulvError("say which suite; `mulv bench --list` shows them")
     return read_suite(Path(name)) if name.endswith(".json") else lookup("suite", name, SUITES)

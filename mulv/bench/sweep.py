@@ -1,4 +1,4 @@
-"""A sweep: every run of a list ends up in the store exactly once, whatever happens on the way."""
+"""A sweep: runs a list of jobs until each is in the store exactly once, with retries."""
 
 import json
 import sys
@@ -25,18 +25,19 @@ WAIT_SECONDS = 0.5
 
 @dataclass
 class Tally:
-    """How a sweep went."""
+    """The outcome of a sweep."""
 
     done: int = 0
     failed: list[Job] = field(default_factory=list)
-    elsewhere: list[Job] = field(default_factory=list)  # another process is at them
-    signum: int | None = None  # what stopped it, if anything did
+    elsewhere: list[Job] = field(default_factory=list)  # run by another process
+    signum: int | None = None  # the signal that stopped the sweep, if any
 
 
 def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -> dict[str, RunResult]:
-    """Which jobs are in the store, by key. A line counts by its config; with `same_code` by its code too.
+    """Results of the jobs that are in the store, by key; with `same_code` only those of the present code.
 
-    Fields that were added to configurations since take their defaults, which leave a run what it was.
+    A line matches a job by its configuration. Fields that were added later take their defaults, which do not
+    change a run.
     """
     wanted = {(job.method, config_hash(job.config)): job.key for job in jobs}
     found: dict[str, RunResult] = {}
@@ -48,14 +49,14 @@ def finished(directory: Path, jobs: Sequence[Job], *, same_code: bool = False) -
                 try:
                     name = (line["method"], config_hash(from_json(line["config"])))
                 except MulvError:
-                    continue  # of a configuration that is no more
+                    continue  # of a configuration that no longer exists
                 if name in wanted:
                     found[wanted[name]] = line
     return found
 
 
 def grouped(jobs: Sequence[Job], most: int) -> list[tuple[Job, ...]]:
-    """Jobs that differ in nothing but the seed, up to `most` in a group; each where its first job was."""
+    """Groups of up to `most` jobs that differ only in their seed, in the order of their first jobs."""
     alike: dict[Job, list[Job]] = {}
     for job in jobs:
         alike.setdefault(replace(job, config=replace(job.config, seed=0)), []).append(job)
@@ -73,9 +74,9 @@ def run_sweep(
     retries: int,
     interrupts: Interrupts,
 ) -> Tally:
-    """Run the jobs, those of a group in one process, until each is in the store or has failed for good.
+    """Run the jobs, one process per group, until each is in the store or has failed.
 
-    That is when it has failed `retries` times more than once; it is tried again by itself.
+    A failed job is retried up to `retries` times, in a process of its own.
     """
     waiting, running, tally = deque(groups), set[Job](), Tally()
     attempts: Counter[Job] = Counter()
@@ -116,7 +117,7 @@ def run_sweep(
 
 
 def _keep(directory: Path, message: Message) -> Message:
-    """Put a result into the store; where that fails the run has failed, and its directory still has it."""
+    """Append a result to the store; if that fails, return an error message. The run's directory keeps it."""
     if "result" not in message:
         return message
     try:
@@ -131,7 +132,7 @@ def failures_file(directory: Path, suite: str) -> Path:
 
 
 def record_failure(directory: Path, job: Job, message: Message, attempt: int) -> None:
-    """One line per failed attempt, with its traceback."""
+    """Write one line per failed attempt, with its traceback."""
     record = {
         "suite": job.suite,
         "method": job.method,

@@ -1,4 +1,4 @@
-"""The command `mulv`: one file a command."""
+"""The command `mulv`: one file per command."""
 
 from mulv.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Arguments that decide which options there are."""
+"""Arguments that decide which other options exist."""
 
 import dataclasses
 import typing
@@ -12,7 +12,7 @@ from mulv.core.options import NONE, group_kinds, kind_of, with_options
 
 
 def value_of(flag: str, arguments: Sequence[str]) -> str | None:
-    """A flag's value, the last where there are several; None where it is not given."""
+    """A flag's value, the last one if it is given several times; None if it is not given."""
     found = None
     for position, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
@@ -25,7 +25,7 @@ def value_of(flag: str, arguments: Sequence[str]) -> str | None:
 
 
 def without(flag: str, arguments: Sequence[str]) -> list[str]:
-    """The arguments but for a flag and its value."""
+    """The arguments without a flag and its value."""
     kept, skip = [], False
     for argument in arguments:
         name, equals, _ = argument.partition("=")
@@ -40,12 +40,12 @@ def _is(flag: str, name: str) -> bool:
 
 
 def asks_for_help(arguments: Sequence[str]) -> bool:
-    """Whether the arguments ask what the options are."""
+    """Whether the arguments ask for help."""
     return bool({"-h", "--help"} & {*arguments})
 
 
 def _chosen_groups(agent: AgentConfig) -> Iterator[tuple[str, str, dict[str, type | None]]]:
-    """Field, flag and kinds of each group that has several kinds, or may be off."""
+    """Field, flag and kinds of each group that has several kinds or can be off."""
     hints = typing.get_type_hints(type(agent))
     for field in dataclasses.fields(agent):
         kinds = group_kinds(hints[field.name])
@@ -54,7 +54,7 @@ def _chosen_groups(agent: AgentConfig) -> Iterator[tuple[str, str, dict[str, typ
 
 
 def describe_kinds(agent: AgentConfig) -> str:
-    """How to choose among the kinds of each group that has several, and how to turn the others on and off."""
+    """Help text on choosing the kind of each group that has several, and on turning others on and off."""
     lines = []
     for field, flag, kinds in _chosen_groups(agent):
         if len(kinds.keys() - {NONE}) > 1:
@@ -70,9 +70,10 @@ def describe_kinds(agent: AgentConfig) -> str:
 
 
 def choose_kinds(agent: AgentConfig, arguments: Sequence[str]) -> tuple[AgentConfig, list[str]]:
-    """The agent with groups of the kinds that the arguments name, and the arguments that are left.
+    """The agent with groups of the kinds that the arguments name, and the remaining arguments.
 
-    `--policy ddpg` makes `--policy.noise.initial` an option; an option of a group that is off turns it on.
+    With `--policy ddpg`, `--policy.noise.initial` becomes an option; an option of a group that is off turns
+    it on.
     """
     chosen: dict[str, str | dict[str, Any]] = {}
     left = list(arguments)
@@ -90,13 +91,13 @@ def choose_kinds(agent: AgentConfig, arguments: Sequence[str]) -> tuple[AgentCon
 
 
 def _option(flag: str, argument: str) -> str | None:
-    """Which option of a group an argument sets, if any: `ridge` of --critic.ridge or --critic.no-ridge."""
+    """The option of a group that an argument sets, if any: `ridge` for --critic.ridge, --critic.no-ridge."""
     group, dot, rest = argument.partition("=")[0].replace("_", "-").partition(".")
     return rest.partition(".")[0].removeprefix("no-").replace("-", "_") if dot and group == flag else None
 
 
 def _check_option(flag: str, option: str, group: Any, kinds: dict[str, type | None]) -> None:
-    """Refuse an option that the group, as it was chosen, does not have."""
+    """Raise an error for an option that the chosen kind of group does not have."""
     fields = {kind: [f.name for f in dataclasses.fields(of)] for kind, of in kinds.items() if of is not None}
     kind = NONE if group is None else kind_of(type(group)) or ""
     if option in fields.get(kind, ()):

@@ -1,4 +1,4 @@
-"""`mulv bench`: its options, and what it prints around a sweep."""
+"""`mulv bench`: its options, and what it prints before and after a sweep."""
 
 import shlex
 import sys
@@ -24,7 +24,7 @@ from mulv.run.interrupts import Interrupts
 
 
 def _at_most(given: list[str]) -> int | None:
-    """A number, or none of them for no bound."""
+    """A limit from the command line; None if no number is given."""
     if len(given) > 1:
         raise ValueError(f"one number at most, not {' '.join(given)}")
     return int(given[0]) if given else None
@@ -81,12 +81,12 @@ class BenchOptions:
 
 
 def parse_bench(arguments: Sequence[str]) -> BenchOptions:
-    """`mulv bench`'s options."""
+    """The options of `mulv bench`."""
     return tyro.cli(BenchOptions, args=[*arguments], prog="mulv bench")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run what is missing of a suite; the exit code."""
+    """Run the missing runs of a suite; returns the exit code."""
     options = parse_bench(arguments)
     if options.list:
         print("\n".join(list_suites()))
@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def list_suites() -> list[str]:
-    """A line a suite: its size, and how long one core would take."""
+    """One line per suite: its size, and the estimated time on one core."""
     row = f"{{:{max(map(len, SUITES))}}}{{:>7}}{{:>9}}{{:>7}}{{:>10}}{{:>6}}{{:>12}}  {{}}"
     lines = [row.format("suite", "tasks", "methods", "seeds", "steps", "runs", "core-hours", "")]
     for suite in SUITES.values():
@@ -124,7 +124,7 @@ def list_suites() -> list[str]:
 
 
 def plan(jobs: Sequence[Job], done: dict[str, object]) -> list[str]:
-    """A line a run: what it is, and how long one core would take where it is still to do."""
+    """One line per run, with the estimated time on one core if it is still to do."""
     width = max(len(str(job)) for job in jobs)
     return [
         f"{'finished' if job.key in done else 'to do':9} {job!s:{width}}  {job.steps:>9,d} steps  "
@@ -148,9 +148,10 @@ def bench(
     dry_run: bool = False,
     again: Sequence[str] = (),
 ) -> int:
-    """Run what of a suite is missing in the store `out`. `again` are the arguments to go on with.
+    """Run those of a suite's runs that are missing in the store `out`; returns the exit code.
 
-    `vmap_seeds` is how many seeds train in one process at most; None is all.
+    `vmap_seeds` is the largest number of seeds in one process; None is no limit. `again` are the arguments
+    to print for continuing.
     """
     if threads < 1 or retries < 0 or gpus < 0 or (workers is not None and workers < 1):
         raise MulvError("--workers and --threads must be at least 1, --retries and --gpus not negative")
@@ -191,7 +192,7 @@ def bench(
 
 
 def _conclude(tally: Tally, out: Path, suite: str, again: Sequence[str]) -> int:
-    """Say what is left and how to go on with it."""
+    """Print what is left and how to continue; returns the exit code."""
     if tally.signum is not None:
         go_on = shlex.join(["mulv", "bench", *again])
         print(f"stopped; runs keep their checkpoints. Go on with: {go_on}", file=sys.stderr)

@@ -6,7 +6,7 @@ from mulv.envs.rendering.doctor import examine
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Print what can draw frames here."""
+    """Print which backends can render frames on this machine."""
     if arguments:
         print(
             "usage: mulv doctor\n\nSays what can draw frames here, how fast, and what to install if nothing."

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, and makes one line of whatever goes wrong."""
+"""The entry point: runs a command, and prints an error as one line."""
 
 import errno
 import importlib
@@ -30,7 +30,7 @@ commands:
 mulv COMMAND --help lists a command's options.
 """
 
-# Imported when asked for: `mulv envs` need not wait for JAX.
+# Modules are imported when needed, so that `mulv envs` does not wait for JAX.
 COMMANDS = {
     "train": "train",
     "offline": "offline",
@@ -56,7 +56,7 @@ BAD_PATH = (
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run a command; whatever goes wrong is one line on stderr and a non-zero exit."""
+    """Run a command and exit; an error is one line on stderr and a non-zero exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(error, EnvironmentFault) and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
         code = _fail(str(error))
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader of the output, such as `head`, has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
@@ -87,7 +87,7 @@ def _fail(message: str) -> int:
 
 
 def _reason(error: OSError, arguments: Sequence[str]) -> str | None:
-    """What is wrong with a disk, or with a path that somebody named; None where the fault is ours."""
+    """The message for a full disk or a bad path in the arguments; None for other errors, which are bugs."""
     where = error.filename or error
     if error.errno in FULL_DISK:
         return f"the disk is full ({where}); free some space and --resume the run"
@@ -99,9 +99,9 @@ def _reason(error: OSError, arguments: Sequence[str]) -> str | None:
 
 
 def _is_named(file: str, arguments: Sequence[str]) -> bool:
-    """Whether a file is where the arguments say, or the defaults, which are relative.
+    """Whether a file is at a path given in the arguments, or at a default, which is relative.
 
-    It may be the one that is named, lie in it or beside it (what is not whole yet does), or hold it.
+    It may be that path, inside of it, above it, or beside it, as temporary files are.
     """
     path = Path(file)
     named = [Path(argument.rpartition("=")[2]) for argument in arguments]

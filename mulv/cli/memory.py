@@ -66,7 +66,7 @@ class MemoryOptions:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the data come from: environments of a task, and who acts in them."""
+    """The source of the data: a task, and the agent that acts in it, or None for uniform actions."""
 
     task: str
     make: Callable[[], gym.Env]
@@ -74,18 +74,18 @@ class _Source:
 
     @property
     def label(self) -> str:
-        """A name for a directory."""
+        """A name for the output directory."""
         return self.task.replace("/", "-") + ("" if self.learner is None else "-policy")
 
     def actions(self, seed: int) -> Choose:
-        """Who acts."""
+        """The function that chooses actions: uniform ones, or those of the agent's policy."""
         if self.learner is None:
             return uniform_actions(seed)
         return policy_actions(self.learner.agent, self.learner.state, ENVS, seed)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Collect, fit, print the table and write figures and picture; the exit code."""
+    """Collect data, fit, print the table, write the record and the picture; returns the exit code."""
     options = tyro.cli(MemoryOptions, args=list(arguments), prog="mulv memory")
     if options.updates < 1 or not options.windows or min(options.windows) < 1:
         raise MulvError("--windows and --updates must be at least 1")
@@ -125,11 +125,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _source(options: MemoryOptions) -> _Source:
-    """The task and who acts, or one line on why it cannot be measured."""
+    """The source that the options name; an error if it cannot be measured."""
     past = None if options.policy is None else RunDirectory(options.policy).read_config()
     config = RunConfig(task=options.task, keep=options.keep)
     if past is not None and past.task == options.task and options.keep is None:
-        config = past  # what is kept is as the run says
+        config = past  # the run decides which entries are observed
     task, learner = resolve(config.task, config.keep), None
     if task.pixels:
         raise MulvError(f"{task.name} shows frames; windows are measured on vectors: choose a task named -P")
@@ -148,7 +148,7 @@ def _source(options: MemoryOptions) -> _Source:
 
 
 def _collect(source: _Source, options: MemoryOptions) -> tuple[Sequences, list[str]]:
-    """The trajectories, and the names of what they hide."""
+    """The trajectories, and the names of the hidden entries."""
     envs = VectorEnv.of(
         source.make, ENVS, lambda lane, episode: seeding.integer(options.seed, Stream.ENV, lane, episode)
     )
@@ -166,7 +166,7 @@ def _collect(source: _Source, options: MemoryOptions) -> tuple[Sequences, list[s
 
 
 def _config(options: MemoryOptions, source: _Source) -> dict[str, Any]:
-    """The options that decide the figures, and which policy acted."""
+    """The options that decide the numbers, and the policy that acted."""
     config: dict[str, Any] = {
         "task": source.task,
         "keep": options.keep,

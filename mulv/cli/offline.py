@@ -41,7 +41,7 @@ class OfflineOptions:
 
 
 def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
-    """`mulv offline`'s options; a run on data has no warm-up of random steps."""
+    """The options of `mulv offline`; an offline run has no warm-up with random actions."""
     algo = value_of("--algo", arguments) or DEFAULT_ALGO
     agent, left = choose_kinds(preset(algo, value_of("--preset", arguments) or "default"), arguments)
     asks = asks_for_help(arguments)
@@ -65,7 +65,7 @@ def parse_offline(arguments: Sequence[str]) -> OfflineOptions:
 
 
 def with_penalty(agent: AgentConfig, alpha: float) -> AgentConfig:
-    """The agent with rewards lowered by α times its uncertainty: a bonus of the other sign."""
+    """The agent with a penalty: rewards are lowered by α times its uncertainty."""
     if alpha == 0:
         return agent
     if not alpha > 0:
@@ -76,16 +76,16 @@ def with_penalty(agent: AgentConfig, alpha: float) -> AgentConfig:
 
 
 def parse_collect(arguments: Sequence[str]) -> CollectConfig | None:
-    """`mulv offline --collect`'s options; None where nothing is to be collected."""
+    """The options of `mulv offline --collect`; None without it."""
     kind = value_of("--collect", arguments)
-    if kind is None or kind in get_args(Collection):  # the latter is an option of the run
+    if kind is None or kind in get_args(Collection):  # a value of the run's own option --collect
         return None
     lookup("kind of dataset", kind, dict.fromkeys(get_args(Kind)))
     return tyro.cli(CollectConfig, args=list(arguments), prog="mulv offline")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Learn from a dataset, or collect one; the exit code."""
+    """Learn from a dataset, or collect one; returns the exit code."""
     if (wanted := parse_collect(arguments)) is None:
         options = parse_offline(arguments)
         config = complete(options.config)

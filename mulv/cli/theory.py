@@ -1,4 +1,4 @@
-"""`mulv theory check`, `mulv theory solve` and `mulv theory regret`: their options, and what they print."""
+"""`mulv theory check`, `mulv theory solve` and `mulv theory regret`: their options and output."""
 
 import dataclasses
 import json
@@ -46,7 +46,7 @@ class TheoryCheckOptions:
 
 
 def parse_theory_check(arguments: Sequence[str]) -> TheoryCheckOptions:
-    """`mulv theory check`'s options."""
+    """The options of `mulv theory check`."""
     return tyro.cli(TheoryCheckOptions, args=list(arguments), prog="mulv theory check")
 
 
@@ -71,7 +71,7 @@ class TheorySolveOptions:
 
 
 def parse_theory_solve(arguments: Sequence[str]) -> TheorySolveOptions:
-    """`mulv theory solve`'s options."""
+    """The options of `mulv theory solve`."""
     return tyro.cli(TheorySolveOptions, args=list(arguments), prog="mulv theory solve")
 
 
@@ -107,12 +107,12 @@ class TheoryRegretOptions:
 
 
 def parse_theory_regret(arguments: Sequence[str]) -> TheoryRegretOptions:
-    """`mulv theory regret`'s options."""
+    """The options of `mulv theory regret`."""
     return tyro.cli(TheoryRegretOptions, args=list(arguments), prog="mulv theory regret")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one of them; its exit code."""
+    """Run one of the three commands; returns the exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0 if arguments else 2
@@ -155,7 +155,7 @@ def _solve(arguments: Sequence[str]) -> int:
 
 
 def _said(solution: Solution, precision: float) -> str:
-    """What was found, in a sentence."""
+    """The solution in a sentence."""
     bounds = solution.bounds
     if solution.horizon is not None:
         return f"value {bounds.lower:.6f}, exact over {solution.horizon} decisions, {bounds.seconds:.1f} s"
@@ -164,7 +164,7 @@ def _said(solution: Solution, precision: float) -> str:
 
 
 def _regret(arguments: Sequence[str]) -> int:
-    from mulv.bench.regret import write_regret  # matplotlib, which the others do without
+    from mulv.bench.regret import write_regret  # only here, because it imports matplotlib
 
     options = parse_theory_regret(arguments)
     use_compilation_cache()

@@ -41,7 +41,11 @@ class TrainOptions:
 
 
 def parse_train(arguments: Sequence[str]) -> TrainOptions:
-    """Two passes: which algorithm and preset, or which run to resume; then every option with its default."""
+    """The options of `mulv train`.
+
+    Parsed in two passes: first algorithm and preset, or the run to resume; then all options, whose defaults
+    depend on these.
+    """
     resume, branch = value_of("--resume", arguments), value_of("--branch", arguments)
     if resume is not None and branch is not None:
         raise MulvError("--resume continues a run and --branch starts another from it; give one of them")
@@ -65,7 +69,7 @@ def parse_train(arguments: Sequence[str]) -> TrainOptions:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Train, or resume, or branch; the exit code."""
+    """Train, resume or branch; returns the exit code."""
     options = parse_train(arguments)
     config = complete(options.config)
     path = options.resume or new_directory(options.out, config)
@@ -77,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def train_and_report(config: RunConfig, path: Path, *, resume: bool, progress: bool) -> int:
-    """Train, draw the curves, and print what came out; the exit code."""
+    """Train, plot the curves, and print the result; returns the exit code."""
     use_compilation_cache()
     updates = f"{config.offline_updates:,} updates on {config.data}" if config.offline_updates else ""
     steps = f"{config.total_steps:,} steps" if config.total_steps else ""

@@ -1,1 +1,1 @@
-"""Pure maths and the types every room shares: no I/O, no environment."""
+"""Maths and types that all packages share: no I/O, no environments."""

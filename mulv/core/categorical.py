@@ -22,7 +22,7 @@ class Categorical(eqx.Module):
         return one_hot + self.mean - jax.lax.stop_gradient(self.mean)
 
     def kl(self, other: "Categorical") -> Float[Array, "latent"]:
-        """KL(self ‖ other), a term a value."""
+        """KL(self ‖ other), one term per value."""
         mine, theirs = jax.nn.log_softmax(self.logits), jax.nn.log_softmax(other.logits)
         return jnp.exp(mine) * (mine - theirs)
 
@@ -46,7 +46,7 @@ class GroupedCategorical(eqx.Module):
 
     def sample(self, noise: Float[Array, "group class"]) -> Float[Array, "group class"]:
         """The classes that standard Gumbel `noise` picks; gradients pass straight through to the mean."""
-        # The difference first: it is exactly 0, so that the sample is exactly one-hot.
+        # The difference is taken first, because it is exactly 0: so the sample is exactly one-hot.
         return _one_hot(self.logits + noise) + (self.mean - jax.lax.stop_gradient(self.mean))
 
     def mode(self) -> Float[Array, "group class"]:
@@ -54,7 +54,7 @@ class GroupedCategorical(eqx.Module):
         return _one_hot(self.logits)
 
     def kl(self, other: "GroupedCategorical") -> Float[Array, "group"]:
-        """KL(self ‖ other), a term a group."""
+        """KL(self ‖ other), one term per group."""
         mine, theirs = jax.nn.log_softmax(self.logits), jax.nn.log_softmax(other.logits)
         return jnp.sum(jnp.exp(mine) * (mine - theirs), axis=-1)
 

@@ -25,13 +25,13 @@ Family = Literal["fourier", "relu", "erf"]
 # cos(r) on [−π, π] as a polynomial in r², to 1e-6.
 _COSINE = np.polynomial.Chebyshev.interpolate(lambda t: np.cos(np.sqrt(t)), 8, domain=[0.0, np.pi**2])
 _COEFFICIENTS = [float(c) for c in _COSINE.convert(kind=np.polynomial.Polynomial).coef]
-_TWO_PI = 6.28125  # of few bits, so that whole multiples of it are exact in float32
+_TWO_PI = 6.28125  # a number of few bits, so that its integer multiples are exact in float32
 _TWO_PI_REST = 2 * np.pi - _TWO_PI
 
 
 @jax.custom_jvp
 def cosine(x: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """cos(x) by range reduction and a polynomial: XLA's own is a scalar call on the CPU, far slower."""
+    """cos(x) by range reduction and a polynomial: XLA's own is a scalar call on a CPU, and far slower."""
     turns = jnp.round(x * (1 / (2 * np.pi)))
     squared = jnp.square(x - turns * _TWO_PI - turns * _TWO_PI_REST)
     result = jnp.full_like(x, _COEFFICIENTS[-1])
@@ -48,7 +48,7 @@ def _cosine_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
 
 @jax.custom_jvp
 def rectified_mean(m: Float[Array, "*any"], s: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """E[max(y, 0)] for y ~ N(m, s²). By erf: JAX's ndtr is exact far out in the tail, too, and dearer."""
+    """E[max(y, 0)] for y ~ N(m, s²). With erf: JAX's ndtr is also exact in the far tail, but slower."""
     return m * _cdf(m / s) + s * _density(m / s)
 
 
@@ -56,7 +56,7 @@ def rectified_mean(m: Float[Array, "*any"], s: Float[Array, "*any"]) -> Float[Ar
 def _rectified_mean_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
     (m, s), (dm, ds) = primals, tangents
     cdf, density = _cdf(m / s), _density(m / s)
-    return m * cdf + s * density, cdf * dm + density * ds  # what t = m/s would add cancels
+    return m * cdf + s * density, cdf * dm + density * ds  # the terms of t = m/s cancel
 
 
 def _cdf(t: Float[Array, "*any"]) -> Float[Array, "*any"]:
@@ -68,7 +68,7 @@ def _density(t: Float[Array, "*any"]) -> Float[Array, "*any"]:
 
 
 class RandomFeatures(eqx.Module):
-    """M features of a latent z of one family, and their exact expectation under a Gaussian over z."""
+    """M random features of a latent z, and their exact expectation under a Gaussian over z."""
 
     omega: Float[Array, "latent feature"]
     bias: Float[Array, "feature"]
@@ -82,7 +82,7 @@ class RandomFeatures(eqx.Module):
         self.omega = jax.random.normal(omega_key, (latent_dim, features)) / lengthscale
         if family == "fourier":
             self.bias = jax.random.uniform(bias_key, (features,), maxval=2 * np.pi)
-        else:  # as if z had one more entry, a constant 1
+        else:  # equivalent to one more entry of z, a constant 1
             self.bias = jax.random.normal(bias_key, (features,))
 
     def at(self, z: Float[Array, "latent"]) -> Float[Array, "feature"]:
@@ -100,17 +100,17 @@ class RandomFeatures(eqx.Module):
             return self._scale * jnp.exp(-0.5 * s2) * cosine(m)
         if self.family == "erf":
             return self._scale * jax.lax.erf(m * jax.lax.rsqrt(1 + 2 * s2))
-        s = jnp.sqrt(s2 + 1e-12)  # a certain z has no spread, and √ no slope there
+        s = jnp.sqrt(s2 + 1e-12)  # the gradient of √ is infinite at 0, where z is certain
         return self._scale * rectified_mean(m, s)
 
     def _projected_variance(self, variance: Float[Array, "#latent"]) -> Float[Array, "feature"]:
-        """s² = Σ_i ω_i² σ_i², which needs no matrix product where all σ_i are one."""
+        """s² = Σ_i ω_i² σ_i², without a matrix product if all σ_i are one number."""
         if variance.shape[-1] == 1:
             return variance * jnp.sum(jnp.square(self.omega), axis=0)
         return variance @ jnp.square(self.omega)
 
     @property
     def _scale(self) -> float:
-        """What makes ⟨ψ(z), ψ(z')⟩ the family's kernel as M grows."""
+        """The factor that makes ⟨ψ(z), ψ(z')⟩ converge to the family's kernel as M grows."""
         features = self.bias.shape[-1]
         return (1 / features if self.family == "erf" else 2 / features) ** 0.5

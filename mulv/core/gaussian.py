@@ -1,4 +1,4 @@
-"""Gaussians over vectors: of latents, and squashed by tanh for policies."""
+"""Gaussians over vectors: for latents, and squashed by tanh for policies."""
 
 import math
 
@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
-LOG_STD_RANGE = (-5.0, 1.0)  # of latents
-EDGE = 1 - 2**-23  # float32 has no arctanh of 1
+LOG_STD_RANGE = (-5.0, 1.0)  # for latents
+EDGE = 1 - 2**-23  # largest action with a finite arctanh in float32
 
 
 class DiagonalNormal(eqx.Module):
@@ -23,14 +23,14 @@ class DiagonalNormal(eqx.Module):
         return self.mean + self.std * noise
 
     def kl(self, other: "DiagonalNormal") -> Float[Array, "latent"]:
-        """KL(self ‖ other), a term a dimension."""
+        """KL(self ‖ other), one term per dimension."""
         ratio = self.std / other.std
         distance = (self.mean - other.mean) / other.std
         return 0.5 * (jnp.square(ratio) + jnp.square(distance) - 1) - jnp.log(ratio)
 
 
 def squashed_std(raw: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """A network's output as standard deviations, whose logarithm lies within LOG_STD_RANGE."""
+    """A network's output as standard deviations, with logarithms within LOG_STD_RANGE."""
     low, high = LOG_STD_RANGE
     return jnp.exp(low + (high - low) * jax.nn.sigmoid(raw))
 
@@ -47,7 +47,7 @@ class TanhNormal(eqx.Module):
         return jnp.tanh(u), self._log_prob_at(u, noise)
 
     def log_prob(self, action: Float[Array, "act"]) -> Float[Array, ""]:
-        """Log density of an action; one at the edge, where there is none, is moved just inside."""
+        """Log density of an action; one at the edge, where it is infinite, is first moved just inside."""
         u = jnp.arctanh(jnp.clip(action, -EDGE, EDGE))
         return self._log_prob_at(u, (u - self.mean) * jnp.exp(-self.log_std))
 
@@ -58,7 +58,7 @@ class TanhNormal(eqx.Module):
         return jnp.sum(log_normal - log_jacobian)
 
     def at(self, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        """The action that standard normal `noise` maps to; without any, the mode."""
+        """The action that standard normal `noise` maps to; without noise, the mode."""
         return self.mode() if noise is None else self.sample_and_log_prob(noise)[0]
 
     def mode(self) -> Float[Array, "act"]:

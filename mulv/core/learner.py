@@ -1,4 +1,4 @@
-"""One optimiser step, and the moving averages that targets are."""
+"""Optimiser steps, and moving averages for target networks."""
 
 from typing import NamedTuple
 
@@ -12,27 +12,27 @@ from mulv.core.types import PyTree
 
 
 class Trained(NamedTuple):
-    """Parameters with the optimiser state that moves them."""
+    """Parameters with their optimiser state."""
 
     params: PyTree
     opt_state: optax.OptState
 
 
 def start_training(optimiser: optax.GradientTransformation, params: PyTree) -> Trained:
-    """Fresh optimiser state for `params`."""
+    """`params` with an initial optimiser state."""
     return Trained(params, optimiser.init(eqx.filter(params, eqx.is_inexact_array)))
 
 
 def descend(
     optimiser: optax.GradientTransformation, trained: Trained, gradient: PyTree
 ) -> tuple[Trained, Float[Array, ""]]:
-    """One optimiser step; also the gradient's norm, which is finite only if every entry is."""
+    """The result of one optimiser step, and the gradient's norm, which is finite only if every entry is."""
     updates, opt_state = optimiser.update(gradient, trained.opt_state, trained.params)
     return Trained(eqx.apply_updates(trained.params, updates), opt_state), optax.tree.norm(gradient)
 
 
 def polyak(target: PyTree, online: PyTree, tau: float) -> PyTree:
-    """Move `target` a fraction τ towards `online`."""
+    """`target` moved a fraction τ towards `online`."""
     return jax.tree.map(lambda t, o: t + tau * (o - t) if eqx.is_inexact_array(o) else o, target, online)
 
 

@@ -13,7 +13,7 @@ from mulv.core.errors import MulvError
 
 @dataclass(frozen=True)
 class Limit:
-    """What a value must be."""
+    """A condition on a value, with its text for error messages."""
 
     holds: Callable[[Any], bool]
     text: str  # completes "x is 0; it must …"
@@ -41,7 +41,7 @@ STEP = Limit(lambda value: 0 < value <= 1, "lie in (0, 1]")
 
 
 def check_fields(config: Any, prefix: str = "") -> None:
-    """Raise one line on the first field that is outside its limits; no number may be infinite or NaN."""
+    """Raise an error about the first field that is outside its limits, infinite or NaN."""
     cls: Any = type(config)
     for name, limits in _limits(cls):
         value = getattr(config, name)

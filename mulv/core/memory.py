@@ -1,4 +1,4 @@
-"""The window x_h as a memory: what an agent that sees the last L steps carries from one step to the next."""
+"""The window x_h as an agent's memory: the last L observations and the actions between them."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -8,7 +8,7 @@ from mulv.core.types import Window
 
 
 def empty_window(spec: EnvSpec, length: int) -> Window:
-    """The window before anything was seen: nothing in it is real."""
+    """The window before the first observation: all zero and masked out."""
     return Window(
         jnp.zeros((length, *spec.obs_shape), spec.obs_dtype),
         jnp.zeros((length - 1, spec.act_dim)),
@@ -17,7 +17,7 @@ def empty_window(spec: EnvSpec, length: int) -> Window:
 
 
 def push(x: Window, a_prev: Float[Array, "act"], o_h: Float[Array, "obs"]) -> Window:
-    """The window after a_{h-1} was taken and o_h seen; the oldest observation and action leave it."""
+    """The window after action a_{h-1} and observation o_h; the oldest observation and action are dropped."""
     return Window(
         jnp.concatenate([x.obs[1:], o_h[None]]),
         jnp.concatenate([x.actions, a_prev[None]])[1:],

@@ -1,4 +1,4 @@
-"""Looking things up by the name a person typed."""
+"""Look-up by name, with suggestions for typing errors."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name a typo probably meant: prefix and case are forgiven."""
+    """The name that was probably meant, ignoring prefix and case; None if none is close."""
     by_lower = {n.lower(): n for n in names}
     near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
     return by_lower[near[0]] if near else None
 
 
 def lookup(what: str, name: str, table: Mapping[str, T]) -> T:
-    """`table[name]`, or one line that suggests the nearest name."""
+    """`table[name]`; an unknown name is an error that suggests the nearest one."""
     if name in table:
         return table[name]
     near = nearest(name, table)

@@ -1,4 +1,4 @@
-"""Running statistics that belong to an agent's state: saved, loaded and resumed with it."""
+"""Running statistics for normalisation; they are part of an agent's state."""
 
 from typing import NamedTuple, Self
 
@@ -22,7 +22,7 @@ class RunningMoments(eqx.Module):
         self.variance = jnp.ones(shape)
 
     def update(self, batch: Float[Array, "batch *shape"]) -> Self:
-        """The moments after this batch too."""
+        """The moments updated by this batch."""
         new = jnp.float32(batch.shape[0])
         total = self.count + new
         share = new / total
@@ -40,22 +40,22 @@ class RunningMoments(eqx.Module):
         return self.variance + self.mean**2
 
     def whiten(self, x: Float[Array, "*any"], limit: float = 10.0) -> Float[Array, "*any"]:
-        """(x − mean) / std, clipped so that one wild reading cannot swamp a network."""
+        """(x − mean) / std, clipped, so that one outlier cannot dominate a network."""
         mean, std = (jnp.broadcast_to(m, x.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-6)))
         return jnp.clip((x - mean) / std, -limit, limit)
 
     def scale(self, x: Float[Array, "*any"], limit: float = 10.0) -> Float[Array, "*any"]:
-        """x over its root mean square, so that zero stays zero; clipped alike."""
+        """x divided by its root mean square, clipped too; zero stays zero."""
         root = jnp.broadcast_to(jnp.sqrt(self.second_moment + 1e-8), x.shape)
         return jnp.clip(x / root, -limit, limit)
 
     def unwhiten(self, x: Float[Array, "*any"]) -> Float[Array, "*any"]:
-        """What `whiten` made x of, where it clipped nothing."""
+        """The inverse of `whiten`, up to clipping."""
         mean, std = (jnp.broadcast_to(m, x.shape) for m in (self.mean, jnp.sqrt(self.variance + 1e-6)))
         return x * std + mean
 
     def unscale(self, x: Float[Array, "*any"]) -> Float[Array, "*any"]:
-        """What `scale` made x of, where it clipped nothing."""
+        """The inverse of `scale`, up to clipping."""
         return x * jnp.broadcast_to(jnp.sqrt(self.second_moment + 1e-8), x.shape)
 
 
@@ -66,7 +66,7 @@ class ObsMoments(NamedTuple):
     change: RunningMoments
 
     def update(self, o_h: Float[Array, "batch obs"], o_h1: Float[Array, "batch obs"]) -> "ObsMoments":
-        """The moments after these transitions too."""
+        """The moments updated by these transitions."""
         return ObsMoments(self.level.update(o_h), self.change.update(o_h1 - o_h))
 
     def whiten(self, x: Window) -> Window:
@@ -87,8 +87,8 @@ class ObsMoments(NamedTuple):
     def whiten_changes(self, x: Window) -> Window:
         """The newest observation whitened, and in place of each older one the change from it to the next.
 
-        The same knowledge; but a change that is small beside the observations' spread, as a joint's in one
-        step of a fine simulator, is no longer the small difference of two large inputs.
+        The information is the same. But a change that is small compared to the observations' spread, as of a
+        joint in one short simulator step, is no longer a small difference of two large inputs.
         """
         changes = self.change.scale(x.obs[..., 1:, :] - x.obs[..., :-1, :])
         changes = jnp.where(x.mask[..., :-1, None], changes, 0.0)

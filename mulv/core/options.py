@@ -1,7 +1,7 @@
-"""Configurations by name: nested dataclasses to JSON and back, and options changed by their dotted names.
+"""Nested configurations: dataclasses to JSON and back, and changing options by dotted names.
 
-A group of options is a dataclass in a field of another. Where a field is a union of groups, each has a
-class variable `kind` that says which it is, so that an option that cannot act cannot be set.
+A group of options is a dataclass in a field of another. If a field is a union of groups, each has a class
+variable `kind` with its name, so that options without effect cannot be set.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ from mulv.core.names import lookup, nearest
 Options = Mapping[str, Any]  # named as on the command line: "window", "critic.features", "critic"
 Tree = dict[str, Any]
 T = TypeVar("T")
-MOST_WHOLE = 2**53  # until there a float is any whole number
-NONE = "none"  # the name of an optional group's absence
+MOST_WHOLE = 2**53  # up to here a float represents every integer
+NONE = "none"  # the kind of an optional group that is off
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Group:
 
 
 def to_tree(config: Any) -> Tree:
-    """A configuration as JSON's types; a group that is one of several kinds says which."""
+    """A configuration as a dict of JSON types; a group of several kinds has an entry `kind`."""
     cls: Any = type(config)
     kind = kind_of(cls)
     tree: Tree = {} if kind is None else {"kind": kind}
@@ -45,7 +45,7 @@ def to_tree(config: Any) -> Tree:
 
 
 def from_tree(cls: Any, tree: Tree) -> Any:
-    """The configuration that `to_tree` wrote; fields that are missing have their defaults."""
+    """The configuration from what `to_tree` wrote; missing fields take their defaults."""
     values: Tree = {}
     for name, value in tree.items():
         if name == "kind" and kind_of(cls) is not None:
@@ -61,15 +61,15 @@ def from_tree(cls: Any, tree: Tree) -> Any:
 
 
 def with_options(config: T, *layers: Options) -> T:
-    """The configuration with options changed, in whatever order; limits hold for what comes out.
+    """The configuration with options changed; limits are checked on the result.
 
-    Where there are several layers of options, each changes what the one before it made.
-    A field of several kinds takes a kind's name, and keeps what the two kinds share: `{"critic": "deep"}`.
-    A group takes its options one by one or together: `{"critic.features": 9}`, `{"critic": {"features": 9}}`.
+    The order of options in a layer does not matter; several layers are applied one after another.
+    A field of several kinds takes a kind's name, and keeps options of both kinds: `{"critic": "deep"}`.
+    A group takes single options or a dict: `{"critic.features": 9}`, `{"critic": {"features": 9}}`.
     """
     tree = to_tree(config)
     for options in layers:
-        for name in sorted(options, key=lambda name: name.count(".")):  # a kind comes before its options
+        for name in sorted(options, key=lambda name: name.count(".")):  # kinds before their options
             if options.get(group := name.rpartition(".")[0], "") in (None, NONE):
                 raise MulvError(f"{group} is {NONE}, so {name} cannot be set")
             _set(type(config), tree, name.split("."), options[name], name)
@@ -100,7 +100,7 @@ def _set(cls: type, tree: Tree, path: list[str], value: Any, name: str) -> None:
 
 
 def _set_in_group(cls: type, tree: Tree, field: str, option: str, value: Any, name: str) -> None:
-    """Set an option of the group in a field, which its options turn on where it is off."""
+    """Set an option of the group in a field; a group that is off is turned on."""
     if not isinstance(tree.get(field), dict):
         tree[field] = to_tree(_first(group_kinds(_hint(cls, field)))())
     _set(_group_of(cls, field, tree[field]), tree[field], option.split("."), value, name)
@@ -115,7 +115,7 @@ def _first(kinds: dict[str, type | None]) -> type:
 
 
 def _of_kind(kinds: dict[str, type | None], kind: str, old: Any, field: str) -> Tree | None:
-    """Another kind of group: its defaults, with what the old one also has."""
+    """A group of another kind: its defaults, and the old values of options that both kinds have."""
     if not _several(kinds) and kind != NONE:
         raise MulvError(f"{field} is {kind!r}; its options turn it on, and {NONE!r} turns it off")
     if (group := lookup(f"kind of {field}", kind, kinds)) is None:
@@ -126,7 +126,7 @@ def _of_kind(kinds: dict[str, type | None], kind: str, old: Any, field: str) -> 
 
 @functools.cache
 def group_kinds(hint: Any) -> dict[str, type | None]:
-    """The groups a field may hold, by kind; empty where it holds a plain value."""
+    """The groups a field may hold, by kind; empty if it holds a plain value."""
     if typing.get_origin(hint) is typing.Annotated:
         return group_kinds(typing.get_args(hint)[0])
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
@@ -140,7 +140,7 @@ def group_kinds(hint: Any) -> dict[str, type | None]:
 
 
 def kind_of(group: Any) -> str | None:
-    """The name of a group among those of its union, where it has one."""
+    """The kind of a group; None if it has none."""
     return None if "kind" in _fields(group) else getattr(group, "kind", None)
 
 
@@ -173,7 +173,7 @@ def _hints(cls: Any) -> dict[str, Any]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a JSON value is of an annotated type (the few that configurations use)."""
+    """Whether a JSON value has an annotated type (only types that configurations use)."""
     origin = typing.get_origin(hint)
     if origin is typing.Literal:
         return value in typing.get_args(hint)

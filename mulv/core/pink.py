@@ -1,4 +1,4 @@
-"""Noise that lasts: pink, its power falling as one over the frequency."""
+"""Pink noise, which is correlated over time: its power is proportional to 1 / frequency."""
 
 import jax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -7,14 +7,14 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 def pink_noise(
     key: PRNGKeyArray, step: Int[Array, ""], shape: tuple[int, ...], octaves: int
 ) -> Float[Array, "*shape"]:
-    """Standard normal noise at a step, by the key and the step alone.
+    """Standard normal noise at a step, as a function of key and step alone.
 
-    The sum, at unit variance, of white noises of which the k-th is drawn anew every 2^k steps (Voss). One
-    octave is white.
+    It is a sum of independent noises, scaled to unit variance; the k-th is drawn again every 2^k steps
+    (Voss). With one octave it is white noise.
     """
-    if octaves == 1:  # as runs drew it before there were octaves
+    if octaves == 1:  # drawn in this way so that older runs stay reproducible
         return jax.random.normal(jax.random.split(jax.random.fold_in(key, step), shape[0])[0], shape)
-    # Each by a call of its own: under vmap, keys of `rbg` would all draw from the first.
+    # A separate call for each, because under vmap `rbg` would use the first key for all.
     drawn = [
         jax.random.normal(jax.random.fold_in(jax.random.fold_in(key, k), step // 2**k), shape)
         for k in range(octaves)

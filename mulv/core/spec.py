@@ -1,4 +1,4 @@
-"""What flows between environments, replay and agents, as NumPy sees it (no JAX here: `envs` uses it too)."""
+"""Shapes and rows that environments, replay and agents exchange (no JAX, because `envs` imports it)."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class EnvSpec:
         return dim
 
     def require_vectors(self, algorithm: str) -> None:
-        """Refuse frames on behalf of an algorithm that cannot see."""
+        """Raise an error if observations are frames, for an algorithm that needs vectors."""
         if len(self.obs_shape) != 1:
             raise MulvError(f"{algorithm} learns from vectors, and this task shows frames {self.obs_shape}")
 
     def require_frames(self, algorithm: str) -> None:
-        """Refuse vectors on behalf of an algorithm that sees."""
+        """Raise an error if observations are vectors, for an algorithm that needs frames."""
         if len(self.obs_shape) != 3:
             raise MulvError(
                 f"{algorithm} learns from frames, and this task shows vectors of {self.obs_shape[0]}; "
@@ -42,7 +42,7 @@ class EnvSpec:
             )
 
     def require_continuous(self, algorithm: str) -> None:
-        """Refuse discrete actions on behalf of an algorithm that has no maximum over them."""
+        """Raise an error if actions are discrete, for an algorithm that needs continuous ones."""
         if self.discrete:
             raise MulvError(
                 f"{algorithm} needs continuous actions, and this task's are discrete; choose another --algo"
@@ -51,23 +51,23 @@ class EnvSpec:
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """How the replay cuts a batch: the shapes an agent learns from."""
+    """The shape of a batch of transitions that the replay cuts."""
 
     batch_size: int
     window: int  # L: observations in x_h
     n_step: int  # rewards summed before bootstrapping
-    future: int  # l: steps after x_h that the batch also carries
+    future: int  # l: steps after x_h that the batch also holds
     gamma: float
-    frames: int = 0  # windows whose o_h is also given as a frame, where vectors stand for frames
+    frames: int = 0  # windows whose o_h is also given as a frame, if windows hold embeddings
 
 
 @dataclass(frozen=True)
 class SequenceSpec:
-    """How the replay cuts sequences: what an agent with a recurrent state learns from."""
+    """The shape of a batch of sequences that the replay cuts, for agents with a recurrent state."""
 
     batch_size: int
-    length: int  # T: steps of a sequence, with those of the burn-in
-    burn_in: int = 0  # of these the first, which only bring the state up to date: they bear no loss
+    length: int  # T: steps of a sequence, including the burn-in
+    burn_in: int = 0  # first steps, which only update the recurrent state and have no loss
 
     def __post_init__(self) -> None:
         if not 0 <= self.burn_in < self.length:
@@ -78,13 +78,13 @@ class SequenceSpec:
 
 
 class Step(NamedTuple):
-    """What some lanes (parallel environments) just produced; each array has one row a lane.
+    """Rows for the replay; each array has one row per lane (index of an environment).
 
-    An episode of T decisions is T+1 rows: `step` 0 is its reset, which has an observation only; row h+1
+    An episode of T decisions has T+1 rows: `step` 0 is its reset, which has only an observation; row h+1
     holds a_h, r_h, o_{h+1} and whether the episode ended there. So a row never changes once written.
     """
 
-    lane: np.ndarray  # int, which lane
+    lane: np.ndarray  # int, index of the environment
     obs: np.ndarray
     action: np.ndarray
     reward: np.ndarray
@@ -94,5 +94,5 @@ class Step(NamedTuple):
 
     @property
     def ended(self) -> np.ndarray:
-        """VectorEnv whose episode ends with this row."""
+        """Mask of rows that end their episode."""
         return self.terminated | self.truncated

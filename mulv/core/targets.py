@@ -1,7 +1,7 @@
-"""What values learn from: returns of several steps, and returns as distributions over bins.
+"""Targets for values: n-step and λ-returns, and returns as distributions over bins.
 
-Everything is of one example; the caller's vmap adds the batch. No function here stops a gradient: where a
-result is the target of a loss, the caller does.
+All functions are for one example; the caller's vmap adds the batch. None stops gradients: if a result is the
+target of a loss, the caller must.
 """
 
 import equinox as eqx
@@ -17,7 +17,7 @@ from mulv.core.errors import MulvError
 def n_step_return(
     rewards: Float[Array, "steps"], discounts: Float[Array, "steps"], bootstrap: Float[Array, ""]
 ) -> Float[Array, ""]:
-    """r_h + d_h (r_{h+1} + d_{h+1} (… (r_{h+n-1} + d_{h+n-1} V(o_{h+n})))): the return of a_h after n steps.
+    """The n-step return of a_h: r_h + d_h (r_{h+1} + d_{h+1} (… (r_{h+n-1} + d_{h+n-1} V(o_{h+n})))).
 
     `rewards[i]` is r_{h+i}, which follows a_{h+i} and precedes o_{h+i+1}. `discounts[i]` is γ, or 0 where the
     episode terminated at o_{h+i+1}: nothing after it counts. `bootstrap` is V(o_{h+n}).
@@ -35,16 +35,16 @@ def lambda_returns(
     """TD(λ) returns: position i is G_{h+i} = r_{h+i} + d_{h+i} ((1 − λ) V(o_{h+i+1}) + λ G_{h+i+1}).
 
     All arguments at position i are of the step from o_{h+i} to o_{h+i+1}: `rewards[i]` is r_{h+i}, which
-    follows a_{h+i}; `discounts[i]` is γ, or 0 where the episode terminated at o_{h+i+1}; `values[i]` is
-    V(o_{h+i+1}), NOT V(o_{h+i}). After the last position G is V of the last observation. The answer at i is
-    thus a target for V(o_{h+i}).
+    follows a_{h+i}; `discounts[i]` is γ, or 0 if the episode terminated at o_{h+i+1}; `values[i]` is
+    V(o_{h+i+1}), NOT V(o_{h+i}). After the last position G is V of the last observation. So the result at i
+    is a target for V(o_{h+i}).
 
-    Of imagined states s_0 … s_T: reward, discount and value are all read at s_1 … s_T, the answer is for
-    s_0 … s_{T-1}. Of a `SequenceBatch`, whose rows hold the reward that led to them: all are of rows 1 … T,
-    the answer is for rows 0 … T−1; of a row that a `first` follows it means nothing.
+    For imagined states s_0 … s_T: take reward, discount and value at s_1 … s_T; the result is for
+    s_0 … s_{T-1}. For a `SequenceBatch`, whose rows hold the reward before the observation: take rows 1 … T;
+    the result is for rows 0 … T−1, and is meaningless for a row that is followed by a `first`.
 
-    `lambda_` is one for all, or one a position: 0 at position i where the episode was cut off at o_{h+i+1}
-    without terminating, so that the value there stands for what was not seen.
+    `lambda_` is one number, or one per position: 0 at position i if the episode was truncated at o_{h+i+1},
+    so that the return bootstraps there.
     """
 
     def step(
@@ -60,20 +60,20 @@ def lambda_returns(
 
 def symlog(x: Float[Array, "*any"]) -> Float[Array, "*any"]:
     """sign(x) log(1 + |x|): the identity near zero, a logarithm far from it."""
-    # Not by sign and absolute value: JAX gives those no gradient at 0, where the slope is 1.
+    # Not with sign and absolute value, for which JAX's gradient at 0 is 0 instead of 1.
     return jnp.log1p(jnp.maximum(x, 0.0)) - jnp.log1p(jnp.maximum(-x, 0.0))
 
 
 def symexp(x: Float[Array, "*any"]) -> Float[Array, "*any"]:
-    """sign(x) (exp|x| − 1), which undoes `symlog`."""
+    """sign(x) (exp|x| − 1), the inverse of `symlog`."""
     return jnp.expm1(jnp.maximum(x, 0.0)) - jnp.expm1(jnp.maximum(-x, 0.0))
 
 
 class Bins(eqx.Module):
-    """The values that a distribution over returns, or rewards, has probabilities of.
+    """The support of a categorical distribution over returns or rewards.
 
-    `number` values evenly spaced from `low` to `high`, both included; with `symlog_spaced` those are the
-    symlogs of the values: dense near zero, and far reaching.
+    `number` values evenly spaced from `low` to `high`, both included. With `symlog_spaced` the symlogs of the
+    values are evenly spaced: dense near zero, with a wide range.
     """
 
     low: float = eqx.field(static=True)
@@ -88,20 +88,20 @@ class Bins(eqx.Module):
     @property
     def centres(self) -> Float[Array, "bins"]:
         """The values themselves, in increasing order, in the units of returns."""
-        # In float64, and the same from either end: where high is −low the values are exactly symmetric.
+        # In float64, and computed from both ends, so that values are exactly symmetric if high is −low.
         up = np.arange(self.number)
         even = (self.low * up[::-1] + self.high * up) / (self.number - 1)
         return jnp.float32(np.sign(even) * np.expm1(np.abs(even)) if self.symlog_spaced else even)
 
     def mean(self, probabilities: Float[Array, "bins"]) -> Float[Array, ""]:
-        """The expected value; of a network's logits, take their softmax first."""
+        """The expected value; a network's logits need a softmax first."""
         terms = probabilities * self.centres
-        # Added in pairs from both ends: where all is symmetric, as at initialisation, large terms cancel
-        # before they are rounded into a sum.
+        # Added in pairs from both ends: in symmetric distributions, as at initialisation, large terms cancel
+        # before rounding.
         return 0.5 * jnp.sum(terms + terms[::-1])
 
     def two_hot(self, x: Float[Array, ""]) -> Float[Array, "bins"]:
-        """Probabilities of the two values next to x such that the mean is x; beyond an end, of that end."""
+        """Probabilities of the two values next to x whose mean is x; beyond an end, all on that end."""
         centres = self.centres
         x = jnp.clip(x, centres[0], centres[-1])
         below = jnp.clip(jnp.sum(centres <= x) - 1, 0, self.number - 2)
@@ -110,11 +110,11 @@ class Bins(eqx.Module):
         return (1 - share) * lower + share * upper
 
     def hl_gauss(self, x: Float[Array, ""], sigma: float = 0.75) -> Float[Array, "bins"]:
-        """A Gaussian at x as probabilities (Farebrother et al. 2024): for each value, its mass around that.
+        """A Gaussian at x as probabilities (Farebrother et al. 2024): its mass in the bin around each value.
 
-        `sigma` is its standard deviation in widths of a bin. With `symlog_spaced` it is a Gaussian of the
-        symlog, whose mean is off x by curvature. An x beyond an end is moved there; what lies more than half
-        a bin beyond an end is cut off and the rest scaled to 1, which near the ends moves the mean inwards.
+        `sigma` is its standard deviation in bin widths. With `symlog_spaced` it is a Gaussian of the symlog,
+        whose mean is not exactly x. An x beyond an end is clipped. Mass more than half a bin beyond an end is
+        dropped and the rest scaled to 1, which moves the mean inwards near the ends.
         """
         even = symlog(x) if self.symlog_spaced else x
         width = (self.high - self.low) / (self.number - 1)
@@ -125,17 +125,17 @@ class Bins(eqx.Module):
 
 
 def cross_entropy(logits: Float[Array, "bins"], target: Float[Array, "bins"]) -> Float[Array, ""]:
-    """−Σ target · log softmax(logits): least, and the target's entropy, where the softmax is the target."""
+    """−Σ target · log softmax(logits)."""
     return -jnp.sum(target * jax.nn.log_softmax(logits))
 
 
 def project_distribution(
     bins: Bins, probabilities: Float[Array, "bins"], reward: Float[Array, ""], discount: Float[Array, ""]
 ) -> Float[Array, "bins"]:
-    """The distribution of reward + discount · G on the bins, G having these probabilities (C51's projection).
+    """The distribution of reward + discount · G on the bins, for G with these probabilities (C51).
 
-    Each moved value is shared by the two bins next to it, so the mean is kept but for what leaves the range.
-    `discount` is 0 where the episode terminated; `reward` may be of several steps, as `Batch` has it.
+    The probability of each moved value is split between the two nearest bins, so the mean is kept, up to
+    clipping at the ends. `discount` is 0 if the episode terminated; `reward` may be that of n steps.
     """
     moved = reward + discount * bins.centres
     return probabilities @ jax.vmap(bins.two_hot)(moved)

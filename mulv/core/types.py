@@ -1,8 +1,8 @@
-"""Axes, time indices and the records that flow through the house; written once, used everywhere.
+"""Conventions for axes and time indices, and the records that all packages exchange.
 
 Time: `_h` is time h, `_h1` is h+1. The agent sees `o_h`, takes `a_h`, receives `r_h`, then sees `o_h1`.
-Axes, a closed vocabulary: `batch time window steps obs act latent feature head`. Agents see one example;
-the caller's `vmap` adds the batch in front. Where observations are frames, `obs` is three axes of uint8.
+Axes, a closed vocabulary: `batch time window steps obs act latent feature head`. Agents work on one example;
+the caller's `vmap` adds the batch axis. For frames, `obs` stands for three axes of uint8.
 """
 
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ class Future(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What an update learns from: a window, its n-step return, where that ended, and the future."""
+    """A batch of transitions: the window, its n-step return, the window to bootstrap from, the future."""
 
     x_h: Window
     a_h: Float[Array, "*batch act"]
@@ -46,20 +46,20 @@ class Batch(NamedTuple):
     discount: Float[Array, "*batch"]  # γ^k, or 0 where the episode terminated within those k steps
     x_hn: Window  # x_{h+k}: the window to bootstrap from
     future: Future
-    data_size: Float[Array, "*batch"]  # rows in the data that this was drawn from: the N of an ellipsoid
-    frames: UInt8[Array, "*frames 64 64 3"] | None = None  # o_h of the first windows, which has vectors only
+    data_size: Float[Array, "*batch"]  # rows of the replay that this was drawn from: N of the bonus's Σ
+    frames: UInt8[Array, "*frames 64 64 3"] | None = None  # o_h of some windows, if x_h has embeddings
 
 
 class SequenceBatch(NamedTuple):
-    """T steps in a row of one environment: what a recurrent state is unrolled over.
+    """T consecutive steps of one environment, over which a recurrent state is unrolled.
 
-    Position i holds o_h and what led to it, as the replay's rows do: a_{h-1}, the action taken BEFORE o_h
-    arrived, and r_{h-1}. Both are zero where an episode begins. So the action that was taken at o_h, and the
-    reward for it, are at position i+1.
+    Like a row of the replay, position i holds o_h and what came before it: a_{h-1}, the action taken BEFORE
+    o_h, and r_{h-1}. Both are zero where an episode begins. So the action taken at o_h, and its reward, are
+    at position i+1.
 
-    A sequence may begin within an episode and cross its end. `first` says where another begins: the state is
-    reset before o_h is seen. `terminated` says of o_h that no value follows it. Where the position before a
-    `first` is not terminated its episode was cut off, and a value does follow.
+    A sequence may start within an episode and cross its end. `first` marks where a new episode begins: the
+    state is reset before o_h. `terminated` means that the value after o_h is zero. If the position before a
+    `first` is not terminated, that episode was truncated, and a target must bootstrap there.
     """
 
     obs: Float[Array, "*batch time obs"]

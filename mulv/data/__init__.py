@@ -1,4 +1,4 @@
-"""Where experience is kept and batches are cut."""
+"""The replay: stores experience and samples batches. Also recorded datasets."""
 
 from mulv.data.layout import ReplayLayout
 from mulv.data.replay import Replay

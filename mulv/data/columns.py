@@ -1,4 +1,4 @@
-"""A replay's files, one a column: small rows memory-mapped, frames read and written by position."""
+"""A replay's files, one per column: columns of small rows are memory-mapped, frames are not."""
 
 import mmap
 import os
@@ -14,28 +14,28 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.data.layout import ReplayLayout
 
-Mode = Literal["r", "r+"]  # only read, or also written
-LARGE = 4096  # bytes of a row from which a column is not mapped
+Mode = Literal["r", "r+"]  # read only, or read and write
+LARGE = 4096  # columns with rows of at least this many bytes are not mapped
 
 
 class AbstractColumn(ABC):
-    """One value a row, in a file."""
+    """A file with one value per row."""
 
     @abstractmethod
     def take(self, at: np.ndarray) -> np.ndarray:
-        """Copies of rows; the result has the shape of `at`, then that of a row."""
+        """Copies of the rows at positions `at`; the result has the shape of `at`, then that of a row."""
 
     @abstractmethod
     def put(self, at: np.ndarray, values: np.ndarray) -> None:
-        """Write rows."""
+        """Write values to the rows at positions `at`."""
 
     @abstractmethod
     def flush(self) -> None:
-        """Bring every row to the disk."""
+        """Write all rows to disk."""
 
 
 class MappedColumn(AbstractColumn):
-    """A plain array over the file's pages; indexing NumPy's own memmap costs several times as much."""
+    """A memory-mapped file as a plain array; indexing `np.memmap` is several times slower."""
 
     def __init__(self, path: Path, dtype: str, shape: tuple[int, ...], mode: Mode):
         size = np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int))
@@ -55,10 +55,10 @@ class MappedColumn(AbstractColumn):
 
 
 class FrameColumn(AbstractColumn):
-    """Frames in a file that is not mapped, but kept by the kernel's cache all the same.
+    """Frames in a file that is read and written by position; the kernel still caches it.
 
-    Mapped pages count as memory of this process once they are touched, and the kernel maps far more than was
-    asked for: a replay of a million frames, sampled at random, would soon seem to take all the machine has.
+    Mapped pages count as memory of this process once they are touched, and the kernel maps more than was
+    read. A mapped replay of a million frames would soon seem to use all of the machine's memory.
     """
 
     def __init__(self, path: Path, dtype: str, shape: tuple[int, ...], mode: Mode):
@@ -86,14 +86,14 @@ class FrameColumn(AbstractColumn):
 
 
 def _runs(at: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Stretches of `at` that follow one another in the file: first, one past the last, row of the first."""
+    """Runs of consecutive rows in `at`: index of the first, index after the last, row of the first."""
     flat = at.ravel()
     firsts = np.flatnonzero(np.diff(flat, prepend=-2) != 1)
     yield from zip(firsts.tolist(), [*firsts[1:].tolist(), flat.size], flat[firsts].tolist(), strict=True)
 
 
 def open_columns(directory: Path, layout: ReplayLayout, mode: Mode) -> dict[str, AbstractColumn]:
-    """A layout's files, which must exist."""
+    """The columns of a layout by name; their files must exist."""
     columns: dict[str, AbstractColumn] = {}
     for name, (dtype, shape) in layout.columns.items():
         rows = layout.ring * layout.lanes
@@ -103,7 +103,7 @@ def open_columns(directory: Path, layout: ReplayLayout, mode: Mode) -> dict[str,
 
 
 def reserve(directory: Path, layout: ReplayLayout) -> None:
-    """Claim every file's blocks, so that a full disk is met here and not mid-run."""
+    """Allocate every file on disk, so that a full disk is an error here and not in mid-run."""
     files = {directory / f"{name}.bin": size for name, size in layout.file_sizes.items()}
     needed = sum(size - (path.stat().st_size if path.exists() else 0) for path, size in files.items())
     free = shutil.disk_usage(directory).free
@@ -114,7 +114,7 @@ def reserve(directory: Path, layout: ReplayLayout) -> None:
         )
     for path, size in files.items():
         with path.open("ab") as file:
-            # A sparse file would meet a full disk as a crash inside a memory write.
+            # Writing to a mapped sparse file on a full disk would crash the process.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
             file.truncate(size)

@@ -14,7 +14,7 @@ from mulv.data.replay import Replay
 
 
 class Episode(NamedTuple):
-    """T decisions and the T+1 observations around them, as agents see both."""
+    """An episode of T decisions and T+1 observations, in the form that agents see."""
 
     obs: np.ndarray  # time + 1, *obs
     actions: np.ndarray  # time, act
@@ -25,16 +25,16 @@ class Episode(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Episodes that can be gone through more than once, and where they are from."""
+    """Episodes that can be iterated more than once, and their source."""
 
     source: str
     episodes: Callable[[], Iterator[Episode]]
-    note: str = ""  # what a person should know before learning from it
+    note: str = ""  # a remark for the user
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a dataset holds."""
+    """Lengths, returns and checksum of a dataset."""
 
     source: str
     sha256: str  # of every episode's content, in order
@@ -56,7 +56,7 @@ class Survey:
         return sum(self.lengths)
 
     def lanes_of(self, lanes: int) -> list[int]:
-        """The lane each episode goes to: the one with the fewest rows so far."""
+        """The lane (environment of a replay) for each episode: the one with the fewest rows so far."""
         rows, chosen = np.zeros(lanes, np.int64), []
         for length in self.lengths:
             chosen.append(int(rows.argmin()))
@@ -64,7 +64,7 @@ class Survey:
         return chosen
 
     def rows(self, lanes: int) -> int:
-        """Rows of the fullest lane: an episode has one more than decisions."""
+        """Rows in the fullest lane; an episode of T decisions has T+1 rows."""
         totals = np.bincount(self.lanes_of(lanes), np.asarray(self.lengths) + 1, lanes)
         return int(totals.max())
 
@@ -77,7 +77,7 @@ class Survey:
 
 
 def survey(dataset: Dataset, spec: EnvSpec) -> Survey:
-    """Go through a dataset once; whatever would not do as experience of `spec` is an error that names it."""
+    """Check every episode of a dataset against `spec` and return its survey; a bad episode is an error."""
     digest, lengths, returns = hashlib.sha256(), [], []
     for number, episode in enumerate(dataset.episodes()):
         if fault := _fault(episode, spec):
@@ -113,14 +113,14 @@ def _fault(episode: Episode, spec: EnvSpec) -> str | None:
 
 
 def fill(replay: Replay, dataset: Dataset, found: Survey) -> None:
-    """Write a surveyed dataset into an empty replay with room for it, episode by episode."""
+    """Write a surveyed dataset to an empty replay, which must be large enough."""
     for lane, episode in zip(found.lanes_of(replay.layout.lanes), dataset.episodes(), strict=True):
         replay.extend(lane, to_rows(episode))
     replay.flush()
 
 
 def to_rows(episode: Episode) -> Step:
-    """An episode as the replay's rows: its reset, then one a decision."""
+    """An episode as rows of the replay: its reset, then one row per decision."""
     steps = len(episode.rewards)
     end = np.arange(steps + 1) == steps
     return Step(
@@ -135,16 +135,16 @@ def to_rows(episode: Episode) -> Step:
 
 
 def read_episodes(replay: Replay, until: Sequence[int] | None = None) -> Iterator[Episode]:
-    """The whole episodes a replay keeps, lane by lane; one that is not finished counts as cut off.
+    """The episodes of a replay, lane after lane; an unfinished one counts as truncated.
 
-    `until` leaves out what each lane wrote later. An episode whose beginning the ring has dropped is left
-    out too, because windows could not say where it began.
+    `until` is how many rows of each lane to read, by default all. An episode whose beginning has been
+    overwritten is left out, because windows need it.
     """
     for lane, count in enumerate(replay.counts if until is None else until):
         t = np.arange(max(int(replay.counts[lane]) - replay.layout.capacity, 0), int(count))
         begins = np.flatnonzero(replay.column("step", lane, t) == 0)
         for begin, end in itertools.pairwise([*begins, len(t)]):
-            if end - begin > 1:  # otherwise a reset that no decision followed
+            if end - begin > 1:  # otherwise a reset without a decision after it
                 yield _read(replay, lane, t[begin:end])
 
 
@@ -161,7 +161,7 @@ def _read(replay: Replay, lane: int, t: np.ndarray) -> Episode:
 
 
 def newest(episodes: Iterable[Episode], steps: int) -> list[Episode]:
-    """The last episodes that together have at most `steps` decisions, in their order."""
+    """The last episodes with at most `steps` decisions in total, in their order."""
     kept: list[Episode] = []
     for episode in reversed(list(episodes)):
         steps -= len(episode.rewards)

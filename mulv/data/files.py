@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files."""
 
 import os
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from pathlib import Path
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` at the end, or is removed where writing fails.
+    """A temporary path to write to, which replaces `path` at the end, or is removed on an error.
 
-    The name keeps the ending, by which some writers choose the format.
+    Its name has the same extension, from which some writers choose the format.
     """
     aside = path.with_name(f".writing-{path.name}")
     try:

@@ -1,4 +1,7 @@
-"""The shape of a replay on disk: what a row holds, how many there are, how many bytes that takes."""
+"""The layout of a replay on disk: the columns of a row, the number of rows, the size in bytes.
+
+A lane is one environment of the vector environment, whose rows are stored in a ring of their own.
+"""
 
 from dataclasses import dataclass
 
@@ -9,29 +12,29 @@ from mulv.core.spec import EnvSpec
 
 @dataclass(frozen=True)
 class ReplayLayout:
-    """Shape of a replay on disk."""
+    """The layout of a replay on disk."""
 
     obs_shape: tuple[int, ...]
     obs_dtype: str
     act_dim: int
     lanes: int
-    capacity: int  # rows a lane that are sampled from
-    slack: int  # further rows a lane, kept for resuming
+    capacity: int  # rows per lane that batches are sampled from
+    slack: int  # older rows per lane, kept for resuming
 
     @classmethod
     def of(cls, spec: EnvSpec, *, lanes: int, capacity: int, slack: int) -> "ReplayLayout":
-        """A layout for an environment; `capacity` and `slack` are rows over all lanes."""
+        """A layout for an environment; `capacity` and `slack` are totals over all lanes."""
         per_lane = (-(-capacity // lanes), -(-slack // lanes))
         return cls(spec.obs_shape, spec.obs_dtype, spec.act_dim, lanes, *per_lane)
 
     @property
     def ring(self) -> int:
-        """Rows a lane on disk."""
+        """Rows per lane on disk."""
         return self.capacity + self.slack
 
     @property
     def columns(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Name, type and shape of what a row holds."""
+        """Type and shape of each column, by name."""
         return {
             "obs": (self.obs_dtype, self.obs_shape),
             "action": ("float32", (self.act_dim,)),
@@ -43,7 +46,7 @@ class ReplayLayout:
 
     @property
     def file_sizes(self) -> dict[str, int]:
-        """Bytes of each column's file."""
+        """Size in bytes of each column's file."""
         return {
             name: np.dtype(dtype).itemsize * int(np.prod(shape, dtype=int)) * self.ring * self.lanes
             for name, (dtype, shape) in self.columns.items()
@@ -51,5 +54,5 @@ class ReplayLayout:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on disk."""
+        """Total size in bytes."""
         return sum(self.file_sizes.values())

@@ -1,4 +1,4 @@
-"""Minari's local datasets, through its own API. Nothing is ever downloaded."""
+"""Reads and writes local Minari datasets, through Minari's API. Nothing is downloaded."""
 
 import contextlib
 import warnings
@@ -14,7 +14,7 @@ from mulv.data.episodes import Episode
 
 
 class Recording(NamedTuple):
-    """An episode in the recorder's own spaces; every leaf leads with time."""
+    """An episode in the spaces it was recorded in; every leaf has time as first axis."""
 
     obs: Any
     actions: Any
@@ -24,7 +24,7 @@ class Recording(NamedTuple):
 
 
 def find_minari(name: str) -> Any:
-    """The local dataset of that id, or in that directory."""
+    """The local Minari dataset with this id, or in this directory."""
     minari = _minari(f"{name} is no run directory, and a Minari dataset")
     inside = [path for path in (Path(name), Path(name) / "data") if (path / "metadata.json").is_file()]
     try:
@@ -35,12 +35,12 @@ def find_minari(name: str) -> Any:
             f"{name} is no dataset: neither a run directory nor the id of a local Minari dataset "
             "(`minari list local` shows those, `minari download` fetches others)"
         ) from None
-    except Exception as error:  # whatever a damaged file makes of the libraries below
+    except Exception as error:  # libraries raise many kinds of errors on a damaged file
         raise MulvError(f"the Minari dataset {name} cannot be read: {_line(error)}") from error
 
 
 def recordings(dataset: Any, where: str) -> Iterator[Recording]:
-    """Its episodes, in order."""
+    """The episodes of a Minari dataset, in order; `where` names it in errors."""
     for number in dataset.episode_indices:
         try:
             (episode,) = dataset.iterate_episodes([number])
@@ -54,7 +54,7 @@ def recordings(dataset: Any, where: str) -> Iterator[Recording]:
         terminated, truncated = ends
         if (early := np.flatnonzero((terminated | truncated)[:-1])).size:
             raise MulvError(f"{where}: episode {number} goes on after it ended at step {early[0] + 1}")
-        # An episode without an end was cut off by whoever recorded it.
+        # An episode without an end was truncated by the recording.
         over = bool(terminated[-1:].any())
         yield Recording(
             episode.observations,
@@ -66,7 +66,7 @@ def recordings(dataset: Any, where: str) -> Iterator[Recording]:
 
 
 def check_new(dataset_id: str) -> None:
-    """Refuse an id that cannot become a new dataset, before any work is done for it."""
+    """Raise an error if a dataset with this id cannot be created, before data is collected for it."""
     minari = _minari(dataset_id)
     try:
         minari.dataset.minari_dataset.parse_dataset_id(dataset_id)
@@ -86,7 +86,7 @@ def write_minari(
     algorithm: str,
     description: str,
 ) -> None:
-    """A new local Minari dataset; `env_id` is the Gymnasium id by which others recover the environment."""
+    """Write a new local Minari dataset; `env_id` is the Gymnasium id of its environment."""
     minari = _minari(dataset_id)
     discrete = hasattr(action_space, "n")
     buffers = [
@@ -129,7 +129,7 @@ def _minari(what: str) -> ModuleType:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Minari warns of every description that is missing, and Gymnasium of every old version."""
+    """Suppress warnings: Minari's about missing descriptions, Gymnasium's about old versions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,11 +1,10 @@
-"""The replay: files on disk, one row a step, each observation once, windows cut by index arithmetic.
+"""The replay: files on disk with one row per step; windows are cut by index arithmetic.
 
-Every lane (parallel environment) has a ring of rows. A row is named by its logical time t, which counts
-the rows its lane ever wrote; it lives at t modulo the ring's length, lanes side by side. An episode's
-rows follow one another and `step` counts them from 0, so "same episode" is a subtraction: rows t and t+i
-belong together where step[t+i] = step[t] + i. The ring is longer than the
-capacity by a slack, so that rows a checkpoint refers to are still there after a crash, although newer ones
-were written since.
+A lane is the index of an environment in the vector environment; each lane has its own ring buffer of rows.
+A row's time t counts all rows that its lane has ever written. Its position in the files is t modulo the
+ring's length, with the lanes interleaved. Rows of an episode are consecutive and `step` counts them from 0,
+so rows t and t+i are of the same episode if step[t+i] = step[t] + i. The ring is longer than the capacity
+by a slack, so that rows of a checkpoint are not overwritten by those written between it and a crash.
 """
 
 import json
@@ -25,11 +24,11 @@ from mulv.data.layout import ReplayLayout
 from mulv.data.sequences import draw_starts
 from mulv.data.sums import RowSums
 
-_ObsAt = Callable[[np.ndarray], np.ndarray]  # copies of what is at places
+_ObsAt = Callable[[np.ndarray], np.ndarray]  # positions to copies of their observations
 
 
 class Replay:
-    """Rows on disk and how many each lane wrote. Only `append`, `extend` and `mark_truncated` change it."""
+    """Rows on disk, and how many each lane wrote. Only `append`, `extend` and `mark_truncated` change it."""
 
     def __init__(
         self, directory: Path, layout: ReplayLayout, counts: np.ndarray, mode: Literal["r", "r+"] = "r+"
@@ -38,12 +37,12 @@ class Replay:
         self.counts = np.asarray(counts, np.int64).copy()
         self._columns = open_columns(directory, layout, mode)
         self._sums = RowSums(layout)
-        # What index arithmetic needs, as plain arrays; observations may be frames, which are not.
+        # The mapped columns as plain arrays, for index arithmetic; frames are not mapped.
         self._rows = {name: c.rows for name, c in self._columns.items() if isinstance(c, MappedColumn)}
 
     @classmethod
     def create(cls, directory: Path, layout: ReplayLayout) -> "Replay":
-        """An empty replay; its bytes are reserved at once, so a full disk is met here and not mid-run."""
+        """A new, empty replay; its disk space is allocated at once, so that a full disk is an error here."""
         directory.mkdir(parents=True, exist_ok=True)
         return cls._with_layout(directory, layout, np.zeros(layout.lanes, np.int64))
 
@@ -51,7 +50,7 @@ class Replay:
     def open(
         cls, directory: Path, counts: np.ndarray | None = None, *, mode: Literal["r", "r+"] = "r+"
     ) -> "Replay":
-        """A replay as it was when `counts` rows had been written, or at its last flush."""
+        """An existing replay, as it was when the lanes had written `counts` rows, or at its last flush."""
         try:
             saved = json.loads((directory / "layout.json").read_text())
             layout = ReplayLayout(**{**saved["layout"], "obs_shape": tuple(saved["layout"]["obs_shape"])})
@@ -63,7 +62,7 @@ class Replay:
             raise MulvError(f"the replay in {directory} cannot be read: {error}") from error
 
     def enlarged(self, layout: ReplayLayout) -> "Replay":
-        """The same rows with room for more; only a ring that never came round can grow in place."""
+        """The same rows in a larger replay; an error if rows have already been overwritten."""
         if replace(layout, capacity=self.layout.capacity, slack=self.layout.slack) != self.layout:
             raise MulvError(f"the replay in {self.directory} is of another environment: {self.layout}")
         if layout.ring <= self.layout.ring:
@@ -83,7 +82,7 @@ class Replay:
         return replay
 
     def __len__(self) -> int:
-        """Rows that are kept, over all lanes."""
+        """The number of rows that batches are sampled from, over all lanes."""
         return int(np.minimum(self.counts, self.layout.capacity).sum())
 
     def append(self, rows: Step) -> None:
@@ -100,25 +99,25 @@ class Replay:
         self.counts[rows.lane] += 1
 
     def extend(self, lane: int, rows: Step) -> None:
-        """Write many rows of one lane, in their order; they must fit the capacity."""
+        """Write many rows to one lane, in order; they must fit in the capacity."""
         at = self._at(np.int64(lane), self.counts[lane] + np.arange(len(rows.step)))
         for name, column in self._columns.items():
             column.put(at, getattr(rows, name))
         self.counts[lane] += len(rows.step)
 
     def column(self, name: str, lane: int, t: np.ndarray) -> np.ndarray:
-        """What rows (lane, t) hold in a column."""
+        """The values of a column at rows (lane, t)."""
         return self._columns[name].take(self._at(np.int64(lane), t))
 
     def mark_truncated(self) -> None:
-        """Say of every lane's unfinished episode that it was cut off: a resumed run starts others."""
+        """Mark every lane's unfinished episode as truncated, because a resumed run starts new ones."""
         for lane in np.flatnonzero(self.counts):
             at = self._at(lane, self.counts[lane] - 1)
             if self._rows["step"][at] > 0 and not self._rows["terminated"][at]:
                 self._rows["truncated"][at] = True
 
     def flush(self) -> None:
-        """Bring every row to the disk."""
+        """Write all rows and counts to disk."""
         for column in self._columns.values():
             column.flush()
         layout = {"layout": asdict(self.layout), "counts": self.counts.tolist()}
@@ -126,21 +125,21 @@ class Replay:
             aside.write_text(json.dumps(layout))
 
     def checksums(self, rewritten: int = 0) -> dict[str, Any]:
-        """Sums of the rows that are kept, as JSON has them: a checkpoint keeps them for `verify`.
+        """Checksums of all rows, as JSON types; a checkpoint stores them for `verify`.
 
-        `rewritten` is how many of each lane's newest rows resuming writes again, so that they do not count.
+        The newest `rewritten` rows of each lane are left out, because resuming writes them again.
         """
         end = np.maximum(self.counts - rewritten, 0)
         first = np.clip(self.counts - self.layout.capacity, 0, end)
         return self._sums.record(self.column, first, end)
 
     def verify(self, sums: dict[str, Any] | None) -> None:
-        """Refuse rows that are not what they were when `checksums` gave these; None is of older runs."""
+        """Raise an error if rows do not have these `checksums`; None, of older runs, checks nothing."""
         if sums is not None:
             self._sums.verify(self.column, sums, self.directory)
 
     def transitions(self, window: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Every (lane, t) that `sample` draws from, by looking at all rows."""
+        """Lanes and times t of all transitions that `sample` draws from."""
         low, size = self._eligible(window)
         lane = np.repeat(np.arange(self.layout.lanes), size)
         t = np.concatenate([np.arange(lo, lo + n) for lo, n in zip(low, size, strict=True)])
@@ -148,22 +147,22 @@ class Replay:
         return lane[keep], t[keep]
 
     def written_since(self, counts: np.ndarray) -> np.ndarray:
-        """Where the rows are, of those still there, that were written since each lane had written so many."""
+        """Positions of the rows written after each lane's first `counts`, without those overwritten since."""
         oldest = np.maximum(counts, self.counts - self.layout.ring)
         lanes = enumerate(zip(oldest, self.counts, strict=True))
         return np.concatenate([self._at(np.int64(lane), np.arange(*since)) for lane, since in lanes])
 
     def obs_at(self, at: np.ndarray) -> np.ndarray:
-        """The observations of rows that are at these places."""
+        """The observations at these positions."""
         return self._columns["obs"].take(at)
 
     def sample(
         self, spec: BatchSpec, batches: int, rng: np.random.Generator, vectors: np.ndarray | None = None
     ) -> Batch:
-        """`batches` batches of uniformly drawn transitions; leaves lead with (batches, batch_size).
+        """`batches` batches of uniformly drawn transitions; leaves have axes (batches, batch_size, …).
 
-        `vectors`, one for each place of a row, stand for observations; `spec.frames` says of how many windows
-        the batch has o_h itself, too.
+        `vectors`, one per position, replace observations (embeddings replace frames). With `spec.frames`, the
+        batch also has the frame o_h of that many windows.
         """
         lane, t = self._draw(spec.window, batches * spec.batch_size, rng)
         flat = self.cut(spec, lane, t, vectors)
@@ -183,7 +182,7 @@ class Replay:
         ahead = np.arange(1, length + 1)
         later = t[:, None] + ahead
         at_later = self._at(lane[:, None], later)
-        # The write head is part of the test: behind it the ring holds rows of long ago.
+        # Rows from `counts` on are not written yet: the ring still holds old rows there.
         real = (rows["step"][at_later] == step[:, None] + ahead) & (later < self.counts[lane][:, None])
         real = np.logical_and.accumulate(real, axis=1)
 
@@ -214,9 +213,9 @@ class Replay:
     def sample_sequences(
         self, spec: SequenceSpec, batches: int, rng: np.random.Generator, vectors: np.ndarray | None = None
     ) -> SequenceBatch:
-        """`batches` batches of uniformly drawn sequences; leaves lead with (batches, batch_size, length).
+        """`batches` batches of uniformly drawn sequences; leaves have axes (batches, batch_size, length, …).
 
-        `vectors`, one for each place of a row, stand for observations.
+        `vectors`, one per position, replace observations.
         """
         number, capacity = batches * spec.batch_size, self.layout.capacity
         lane, t = draw_starts(self.counts, capacity, spec.length, number, rng)
@@ -226,7 +225,7 @@ class Replay:
     def cut_sequences(
         self, length: int, lane: np.ndarray, t: np.ndarray, vectors: np.ndarray | None = None
     ) -> SequenceBatch:
-        """The sequences of so many rows that start at rows (lane, t)."""
+        """The sequences of `length` rows that start at rows (lane, t)."""
         rows, at = self._rows, self._at(lane[..., None], t[..., None] + np.arange(length))
         first = rows["step"][at] == 0
         return SequenceBatch(
@@ -250,13 +249,13 @@ class Replay:
         return t % self.layout.ring * self.layout.lanes + lane
 
     def _eligible(self, window: int) -> tuple[np.ndarray, np.ndarray]:
-        """Per lane, the first t whose window is whole, and how many rows from there have a successor."""
+        """For each lane, the first t with a whole window, and how many rows from there have a successor."""
         oldest = self.counts - self.layout.capacity
         low = np.where(oldest > 0, oldest + window - 1, 0)
         return low, np.maximum(self.counts - 1 - low, 0)
 
     def _draw(self, window: int, number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Uniform over transitions: draw rows, and again those that are the last of their episode."""
+        """Lanes and times of uniformly drawn transitions; rows that end an episode are drawn again."""
         low, size = self._eligible(window)
         bounds = np.cumsum(size)
         lane, t = np.empty(number, np.int64), np.empty(number, np.int64)
@@ -271,7 +270,7 @@ class Replay:
             missing = missing[begins]
             if not missing.size:
                 return lane, t
-        lanes, ts = self.transitions(window)  # almost every row ends an episode: look at them all
+        lanes, ts = self.transitions(window)  # almost every row ends an episode: list all transitions
         if not ts.size:
             raise MulvError("the replay holds no transition yet, so there is nothing to sample")
         pick = rng.integers(ts.size, size=missing.size)
@@ -285,7 +284,7 @@ def _zero_unless(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _map_batch(batch: Batch, f) -> Batch:  # type: ignore[no-untyped-def]
-    """Apply `f` to every leaf (jax.tree.map would pull NumPy leaves through its registry: slower)."""
+    """Apply `f` to every leaf; for NumPy leaves this is faster than `jax.tree.map`."""
     return Batch(
         Window(*map(f, batch.x_h)),
         f(batch.a_h),

@@ -1,7 +1,7 @@
-"""Where in a replay a sequence may begin: at any row that so many others of its lane follow.
+"""Where in a replay a sequence may start: at any row that enough rows of its lane (environment) follow.
 
-An episode's end does not bound a sequence, the ring does: all its rows are among those that are kept, so that
-none lies behind the write head, where the ring holds rows of long ago.
+A sequence may cross the end of an episode. All its rows must be among those that the ring still keeps, so
+that none has been overwritten.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from mulv.core.errors import MulvError
 
 
 def starts(counts: np.ndarray, capacity: int, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Per lane, the first t that a sequence may begin at, and how many rows from there it may."""
+    """For each lane, the first t at which a sequence may start, and the number of starts from there on."""
     low = np.maximum(counts - capacity, 0)
     return low, np.maximum(counts - length + 1 - low, 0)
 
@@ -18,7 +18,7 @@ def starts(counts: np.ndarray, capacity: int, length: int) -> tuple[np.ndarray, 
 def draw_starts(
     counts: np.ndarray, capacity: int, length: int, number: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lane and t of so many sequences, each drawn uniformly from all there are."""
+    """Lane and t of `number` sequences, drawn uniformly from all possible starts."""
     low, size = starts(counts, capacity, length)
     bounds = np.cumsum(size)
     if not bounds[-1]:

@@ -1,9 +1,9 @@
-"""Checksums of a replay's rows, kept with each checkpoint: they tell damaged files from what was written.
+"""Checksums of a replay's rows, stored with each checkpoint, to detect damaged files when resuming.
 
-The rows of a lane are summed in blocks of their logical time, each column for itself. A checkpoint has the
-sums of exactly the rows that it counts: of the oldest block the part that is kept, then whole blocks, then
-the rows since. Rows never change once written, so that each is summed once and not at every checkpoint; only
-the part of the oldest block is summed anew, and the newest row, which resuming may still change.
+Each column of each lane (environment) has one sum per block of rows. A checkpoint stores the sums of exactly
+the rows that it covers: of the oldest block the part that is still kept, then whole blocks, then the newest
+rows. Rows never change once written, so each is summed only once. Only two parts are summed again at every
+checkpoint: that of the oldest block, and the newest row, which resuming may still change.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ import numpy as np
 from mulv.core.errors import MulvError
 from mulv.data.layout import ReplayLayout
 
-BLOCK_BYTES, BLOCK_ROWS = 2**20, 4096  # a block has at most so many of either
+BLOCK_BYTES, BLOCK_ROWS = 2**20, 4096  # upper limits of a block's size
 
-Read = Callable[[str, int, np.ndarray], np.ndarray]  # what rows t of a lane hold in a column
-_Rows = Callable[[int, int], memoryview]  # the rows from one until another, of one column and lane
+Read = Callable[[str, int, np.ndarray], np.ndarray]  # (column, lane, t) to the values of these rows
+_Rows = Callable[[int, int], memoryview]  # (first, end) to the bytes of these rows, of one column and lane
 
 
 class RowSums:
-    """The sums of all columns and lanes, as far as they are known."""
+    """The sums of all columns and lanes that have been computed so far."""
 
     def __init__(self, layout: ReplayLayout):
         rows = layout.ring * layout.lanes
@@ -38,14 +38,14 @@ class RowSums:
         self._lanes = {(name, i): LaneSums(blocks[name]) for name in blocks for i in range(lanes)}
 
     def record(self, read: Read, first: np.ndarray, end: np.ndarray) -> dict[str, Any]:
-        """The sums of rows first ≤ t < end of each lane, as JSON has them."""
+        """The sums of rows first ≤ t < end of each lane, as JSON types."""
         sums: dict[str, list[list[int]]] = {name: [] for name in self._blocks}
         for (name, lane), known in self._lanes.items():
             sums[name].append(known.of(int(first[lane]), int(end[lane]), _rows_of(read, name, lane)))
         return {"first": first.tolist(), "end": end.tolist(), "block": dict(self._blocks), "crc32": sums}
 
     def verify(self, read: Read, record: dict[str, Any], directory: Path) -> None:
-        """Sum the rows of a record again, and refuse them where a sum differs."""
+        """Sum the rows of a record again; an error names the file and rows where a sum differs."""
         self._start(record["block"], len(record["end"]))
         damaged = []
         for (name, lane), known in self._lanes.items():
@@ -67,15 +67,15 @@ class RowSums:
 
 
 class LaneSums:
-    """The sums of one column of one lane, in blocks of so many rows."""
+    """The sums of one column of one lane, in blocks of `block` rows."""
 
     def __init__(self, block: int):
         self._block = block
-        self._whole: dict[int, int] = {}  # of each whole block, by its number
-        self._until, self._sum = 0, 0  # all rows before are summed; those after the last whole block so far
+        self._whole: dict[int, int] = {}  # block number to its sum, of whole blocks
+        self._until, self._sum = 0, 0  # all rows before `_until` are summed; sum of the last, partial block
 
     def edges(self, first: int, end: int) -> list[int]:
-        """Where the parts begin and end that rows first ≤ t < end are summed in."""
+        """Limits of the parts into which rows first ≤ t < end are divided."""
         return [first, *range((first // self._block + 1) * self._block, end, self._block), end]
 
     def of(self, first: int, end: int, rows: _Rows) -> list[int]:
@@ -90,11 +90,11 @@ class LaneSums:
 
     @property
     def _number(self) -> int:
-        """Of the block that is not whole yet."""
+        """The number of the block that is not complete yet."""
         return self._until // self._block
 
     def _go_on(self, inner: int, end: int, rows: _Rows) -> None:
-        """Sum rows up to `end`, from where that was done last or else from `inner`, which begins a block."""
+        """Sum rows up to `end`, from where the last call stopped, or else from `inner`, a block's start."""
         if not inner <= self._until <= end:
             self._whole, self._until, self._sum = {}, inner, 0
         while self._until < end:
@@ -110,10 +110,10 @@ def _rows_of(read: Read, name: str, lane: int) -> _Rows:
 
 
 def _before_resume(read: Read, lane: int, end: int) -> _Rows:
-    """`truncated` without the mark that a resumed run leaves at the newest row of an episode it cuts off.
+    """The column `truncated` without the mark that resuming sets at the newest row.
 
-    Who resumes from a checkpoint a second time finds that mark. To resume is to set it, so that nothing is
-    lost by overlooking it.
+    A run that is resumed from the same checkpoint a second time finds this mark of the first time. It may be
+    ignored, because resuming sets it again.
     """
 
     def rows(first: int, until: int) -> memoryview:

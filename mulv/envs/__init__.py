@@ -1,4 +1,4 @@
-"""The Gymnasium side of the house: NumPy only."""
+"""Environments: tasks, simulators, wrappers and vector environments. NumPy only, no JAX."""
 
 from mulv.envs.make import adapt, env_spec, is_task, make_env, register, resolve
 from mulv.envs.pixel_tasks import PIXEL_TASKS

@@ -13,11 +13,11 @@ TICKS = 20
 
 @contextmanager
 def deadline(seconds: float, what: str) -> Iterator[None]:
-    """Raise `EnvironmentFault` where the body takes longer; the traceback shows where it hung.
+    """Raise `EnvironmentFault` if the body takes longer than `seconds`; the traceback shows where it hung.
 
-    Only Python code of the main thread can be interrupted; an environment that may hang inside C belongs
-    in worker processes (`--env-workers`), where the limit always holds. Time is counted in ticks, because a
-    process that was stopped (Ctrl-Z) and goes on is given one of those that it missed, not all.
+    Only Python code in the main thread can be interrupted. An environment that may hang inside C needs
+    worker processes (`--env-workers`), where the limit always holds. Time is counted in timer ticks, so that
+    time during which the process was stopped (Ctrl-Z) counts as one tick at most.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

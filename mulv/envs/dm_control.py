@@ -7,7 +7,7 @@ from unittest.mock import patch
 import gymnasium as gym
 import numpy as np
 
-# Loading it would load GL, or complain where there is none; frames are drawn by `render.py` instead.
+# dm_control's own renderer would load GL, or warn without one; `rendering/` draws frames instead.
 with patch.dict(os.environ, MUJOCO_GL="disable"):
     from dm_control import mujoco as dm_mujoco
     from dm_control import suite
@@ -19,10 +19,10 @@ def suite_tasks() -> list[str]:
 
 
 def _load(id: str) -> tuple[Any, np.random.RandomState]:
-    """A task, and where its chances come from."""
+    """A dm_control environment, and the random generator that it draws from."""
     domain, _, task = id.partition("-")
     if domain == "manipulation":
-        from dm_control import manipulation  # half a second, for one task
+        from dm_control import manipulation  # only here, because it takes half a second
 
         env = manipulation.load(f"{task}_features", seed=0)
         return env, env.random_state
@@ -54,7 +54,7 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
 
     @property
     def physics(self) -> Any:
-        """The simulator, for whoever wants its hidden state."""
+        """The simulator, which holds the full state."""
         return self._env.physics
 
     @property
@@ -75,7 +75,7 @@ class DMControlEnv(gym.Env[Any, np.ndarray]):
         super().reset(seed=seed)
         if seed is not None:
             self._random.seed(seed % 2**32)
-        # A task with new terrain would make a GL context, only to tell it so.
+        # A task with new terrain would create a GL context only to upload it.
         with patch.object(dm_mujoco.Physics, "contexts", None):
             return self._vectors(self._env.reset().observation), {}
 

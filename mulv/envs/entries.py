@@ -1,4 +1,4 @@
-"""What an observation is made of: numbers, and images among its entries."""
+"""The entries of an observation space: which are numbers, and which are images."""
 
 from typing import NoReturn
 
@@ -10,7 +10,7 @@ from mulv.envs.rendering.frames import is_image
 
 
 def is_numeric(space: spaces.Space) -> bool:
-    """Whether a space is made of numbers only."""
+    """Whether a space contains only numbers."""
     if isinstance(space, spaces.Dict):
         return all(map(is_numeric, space.spaces.values()))
     if isinstance(space, spaces.Tuple):
@@ -19,14 +19,14 @@ def is_numeric(space: spaces.Space) -> bool:
 
 
 def _parts(space: spaces.Space) -> dict[str, spaces.Space]:
-    """What a space is made of, in the order in which it is flattened."""
+    """The sub-spaces of a Dict or Tuple space, in the order in which it is flattened."""
     if isinstance(space, spaces.Dict):
         return space.spaces
     return {str(i): part for i, part in enumerate(space)} if isinstance(space, spaces.Tuple) else {}
 
 
 def images_in(space: spaces.Space, name: str = "") -> list[str]:
-    """The entries that are images, at any depth; those of entries are named `outer.inner`."""
+    """Names of the entries that are images, at any depth; nested ones are named `outer.inner`."""
     if name and is_image(space):
         return [name]
     return [
@@ -37,7 +37,7 @@ def images_in(space: spaces.Space, name: str = "") -> list[str]:
 
 
 def pixels_of(space: spaces.Space) -> np.ndarray:
-    """Which positions of the flattened observation belong to images."""
+    """Mask of the positions of the flattened observation that belong to images."""
     parts = _parts(space)
     if parts:
         return np.concatenate([pixels_of(part) for part in parts.values()])
@@ -45,7 +45,7 @@ def pixels_of(space: spaces.Space) -> np.ndarray:
 
 
 def refuse_images(whole: spaces.Space, images: list[str]) -> NoReturn:
-    """The one line on images beside vectors, with what could be kept instead."""
+    """Raise an error about images among vectors, with a --keep that would work."""
     names = whole.spaces if isinstance(whole, spaces.Dict) else {}
     vectors = [name for name, part in names.items() if is_numeric(part) and not images_in(part, name)]
     choices = [f"only the vectors, --keep {','.join(vectors)}"] if vectors else []

@@ -1,4 +1,4 @@
-"""Names of what a task hides, where its simulator has any: `qvel[0] rootx`, else `hidden 0`."""
+"""Names of the hidden entries of a task: `qvel[0] rootx` if its simulator has names, else `hidden 0`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 
 def hidden_names(env: gym.Env) -> list[str]:
-    """A name for each entry of `hidden`, in its order; none where the environment hides nothing."""
+    """A name for each entry of `hidden`, in order; an empty list if the environment hides nothing."""
     if not env.has_wrapper_attr("dropped"):
         return []
     dropped: np.ndarray = env.get_wrapper_attr("dropped")
@@ -17,12 +17,12 @@ def hidden_names(env: gym.Env) -> list[str]:
 
 
 def _names(simulator: gym.Env) -> dict[int, str]:
-    """Names of the positions of a simulator's whole observation, flattened, as far as there are any."""
+    """Names by position in the simulator's flattened observation; positions without a name are left out."""
     space = simulator.observation_space
     if isinstance(space, spaces.Dict):
         sizes = {name: spaces.flatdim(part) for name, part in space.spaces.items()}
         return _numbered(sizes, "velocity", _dm_control_joints(simulator), {})
-    structure = getattr(simulator, "observation_structure", None)  # of Gymnasium's MuJoCo environments
+    structure = getattr(simulator, "observation_structure", None)  # Gymnasium's MuJoCo environments have it
     if structure is None:
         return {}
     sizes = {name: size for name, size in structure.items() if not name.startswith("skipped_")}
@@ -33,7 +33,7 @@ def _names(simulator: gym.Env) -> dict[int, str]:
 def _numbered(
     sizes: dict[str, int], speeds: str, joints: list[str], skipped: dict[str, int]
 ) -> dict[int, str]:
-    """`name[i]` for each entry of each part, from `skipped` on; those of all joint speeds with the joint."""
+    """`name[i]` for the entries of each part, from `skipped` on; joint velocities with the joint's name."""
     names: list[str] = []
     for part, size in sizes.items():
         of_joints = part == speeds and size == len(joints)

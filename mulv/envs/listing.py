@@ -1,4 +1,4 @@
-"""The tasks as a table for people."""
+"""The tasks as a table of text."""
 
 from mulv.envs.make import env_spec, make_env
 from mulv.envs.pixel_tasks import PIXEL_TASKS
@@ -8,7 +8,7 @@ _ROW = "{:25}{:>12}{:>9}{:>9}  {:34}{}"
 
 
 def vector_table() -> list[str]:
-    """Every task of vectors: what an agent sees, what it does, and for how long."""
+    """A line per task with vector observations: observation, actions, horizon."""
     lines = [
         _ROW.format("task", "observation", "actions", "horizon", "Gymnasium id", "kept of the observation")
     ]
@@ -23,7 +23,7 @@ def vector_table() -> list[str]:
 
 
 def pixel_paragraphs() -> list[str]:
-    """The tasks of frames, a line each family."""
+    """The tasks with frames as observations, one line per family."""
     families: dict[str, list[str]] = {}
     for task in PIXEL_TASKS.values():
         how = "drawn without GL" if task.camera is None else f"camera {task.camera}"

@@ -1,4 +1,4 @@
-"""From a name to an environment: mulv's own tasks, any dm_control task, any Gymnasium id."""
+"""Makes an environment by name: mulv's own tasks, any dm_control task, any Gymnasium id."""
 
 from typing import Any
 
@@ -34,8 +34,8 @@ def register() -> None:
 def make_task(task: str, **kwargs: Any) -> gym.Env:
     """One of mulv's own tasks, by its name: what `gym.make` calls.
 
-    Of the simulator's ways to render it promises only the one that was asked for: they need what may not
-    be there: a display, a GL, pygame. Tasks of frames promise their own.
+    `render_modes` lists only the mode that was asked for, because the simulator's other ones may need a
+    display, GL or pygame. Tasks with frames list their own.
     """
     env = make_env(task, **kwargs)
     if not _OURS[task].pixels:
@@ -45,7 +45,7 @@ def make_task(task: str, **kwargs: Any) -> gym.Env:
 
 
 def resolve(name: str, keep: str | None = None) -> Task:
-    """The task a person means by `name`; a typo gets the nearest name."""
+    """The task called `name`; an unknown name is an error that suggests the nearest one."""
     short = _short(name)
     chosen = parse_keep(keep)
     ours = _BY_ID.get(name) or _OURS.get(short)
@@ -54,11 +54,11 @@ def resolve(name: str, keep: str | None = None) -> Task:
             raise MulvError(f"{ours.name} says itself what is kept; --keep is for other environments")
         SIMULATORS[ours.simulator].require(name)
         return ours
-    for id_ in (short, f"mulv/{short}-v0"):  # the second: a POMDP of the theory room
+    for id_ in (short, f"mulv/{short}-v0"):  # the second: a POMDP of `mulv/tabular`
         if id_ in gym.registry:
             horizon = gym.registry[id_].max_episode_steps or 0
             return Task(short, "gymnasium", id_, chosen, horizon, DEFAULT_ENV_STEPS)
-    # Only a name that is none of ours pays for importing dm_control.
+    # Last, because it imports dm_control, which is slow.
     from mulv.envs.dm_control import suite_tasks
 
     if short in suite_tasks():
@@ -69,12 +69,12 @@ def resolve(name: str, keep: str | None = None) -> Task:
 
 
 def is_task(name: str) -> bool:
-    """Whether a name is of one of mulv's own tasks, whose environments are as agents see them."""
+    """Whether a name is one of mulv's own tasks, whose environments need no further wrapper."""
     return name in _BY_ID or _short(name) in _OURS
 
 
 def _short(name: str) -> str:
-    """A name without the frame it has at Gymnasium, if that is ours."""
+    """A name without the `mulv/` and `-v0` of its Gymnasium id, if it has them."""
     return name.removeprefix("mulv/").removesuffix("-v0") if name.startswith("mulv/") else name
 
 
@@ -88,7 +88,7 @@ def make_env(
 ) -> gym.Env:
     """A task as agents see it: a float32 vector or a uint8 frame, actions in [-1, 1] or discrete.
 
-    It is seeded by `reset`. What is None is the task's own, and the machine's own quality of rendering.
+    `reset` seeds it. An argument that is None takes the task's default, `render_quality` the machine's.
     """
     task = resolve(name, keep)
     repeat = task.action_repeat if action_repeat is None else action_repeat
@@ -103,7 +103,7 @@ def make_env(
 
 
 def adapt(env: gym.Env, keep: Keep = None) -> gym.Env:
-    """Any Gymnasium environment as agents see it."""
+    """Wrap any Gymnasium environment as agents see it: see `make_env`."""
     if keep is not None and len(keep) == 1 and isinstance(env.observation_space, spaces.Dict):
         (name,) = keep
         if name in env.observation_space.spaces and is_image(env.observation_space[name]):
@@ -122,7 +122,7 @@ def adapt(env: gym.Env, keep: Keep = None) -> gym.Env:
 
 
 def env_spec(env: gym.Env | gym.vector.VectorEnv) -> EnvSpec:
-    """The shapes that an agent is built for."""
+    """The shapes of an environment's observations and actions, for building agents."""
     if isinstance(env, gym.vector.VectorEnv):
         obs, act = env.single_observation_space, env.single_action_space
     else:
@@ -144,7 +144,7 @@ def _build_pixels(
         from mulv.envs.rendering.camera import CameraView
 
         draw = CameraView(env.unwrapped, task.camera if camera is None else camera, quality)
-        # Some tasks of dm_control never end by themselves.
+        # Some tasks of dm_control have no time limit.
         env = gym.wrappers.TimeLimit(env, task.horizon)
     return FrameObservation(_repeated(UnitAction(env), repeat), draw)
 

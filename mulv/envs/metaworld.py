@@ -8,16 +8,16 @@ from metaworld.env_dict import ALL_V3_ENVIRONMENTS
 
 
 class MetaWorldEnv(gym.Env[np.ndarray, np.ndarray]):
-    """One of the fifty tasks, such as `drawer-close-v3`; `info["success"]` is whether it is done.
+    """One of the fifty tasks, such as `drawer-close-v3`; `info["success"]` says whether it is solved.
 
-    Where objects and goals stand is drawn anew at every reset, from the reset's seed: the simulator ignores
-    it, and unless told otherwise keeps one arrangement. The goal is not part of the vector observation.
+    Positions of objects and goals are drawn at every reset, from the reset's seed. (Meta-world itself ignores
+    that seed, and by default keeps one arrangement.) The goal is not part of the vector observation.
     """
 
     def __init__(self, id: str, render_mode: str | None = None):
         self._env = ALL_V3_ENVIRONMENTS[id]()
         self._env.seeded_rand_vec, self._env._freeze_rand_vec = True, False
-        self._env._set_task_called = True  # what set_task would say after unpickling an arrangement
+        self._env._set_task_called = True  # as set_task does, which would need a pickled arrangement
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 80}
         self.render_mode = render_mode
         self.observation_space = self._env.observation_space

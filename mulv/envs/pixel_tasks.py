@@ -1,4 +1,4 @@
-"""The tasks whose observations are frames; names are listed here, so that no simulator is loaded for them.
+"""The tasks whose observations are frames. Names are listed here, so that no simulator has to be imported.
 
 As in the paper's table: 64×64×3, each action taken twice, episodes of 500 (Meta-world) and 1000 simulator
 steps, one million and half a million of them in a run, cameras corner2 and 2.
@@ -6,7 +6,7 @@ steps, one million and half a million of them in a run, cameras corner2 and 2.
 
 from mulv.envs.tasks import Task
 
-# Domain: its tasks. What the suite had at version 1.0.43.
+# Domain: its tasks, as of dm_control 1.0.43.
 _DM_CONTROL = {
     "acrobot": "swingup swingup_sparse",
     "ball_in_cup": "catch",
@@ -28,9 +28,9 @@ _DM_CONTROL = {
     "swimmer": "swimmer6 swimmer15",
     "walker": "stand walk run",
 }
-# Of dm_control's manipulation, the paper's: a time limit of 250 steps is its own.
+# The paper's tasks of dm_control's manipulation, which has a time limit of 250 steps.
 _MANIPULATION, _MANIPULATION_STEPS = "manipulation-reach_duplo", 250
-# The paper's camera 2 does not exist in most domains, and is inside the body's head in three of the rest.
+# The paper's camera 2 does not exist in most domains, and in three others it is inside the body's head.
 _CAMERA = {"quadruped": 2}
 
 # The 50 tasks of Meta-world's version 3, without their -v3.

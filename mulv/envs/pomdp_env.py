@@ -12,15 +12,15 @@ from mulv.tabular.pomdp import POMDP
 
 
 def make_named(name: str, **parameters: float) -> "POMDPEnv":
-    """One of the zoo, by its name."""
+    """A POMDP of `mulv/tabular/zoo`, by name."""
     return POMDPEnv(zoo.make(name, **parameters))
 
 
 class POMDPEnv(gym.Env):
-    """A POMDP one step at a time. The reward is the expected one of the state and action.
+    """A POMDP as an environment. The reward is the expected reward of the state and action.
 
-    Where nothing is seen before the first action, `reset` gives one more observation that means so. An
-    episode terminates in a terminal state, or with the POMDP's last decision.
+    If the POMDP has no observation before the first action, `reset` returns an additional one that means
+    "none". An episode terminates in a terminal state, or after the POMDP's last decision.
     """
 
     def __init__(self, pomdp: POMDP):
@@ -49,11 +49,11 @@ class POMDPEnv(gym.Env):
 
     @property
     def hidden_state(self) -> int:
-        """The state, which agents never see."""
+        """The state, which agents do not observe."""
         return self._state
 
     def _draw(self, kernel: csr_array, row: int) -> int:
-        """A column of that row, by its probability."""
+        """A column drawn from the distribution in `row` of `kernel`."""
         first, last = kernel.indptr[row], kernel.indptr[row + 1]
         sums = np.cumsum(kernel.data[first:last])
         place = np.searchsorted(sums, self.np_random.random() * sums[-1], side="right")

@@ -1,4 +1,4 @@
-"""The zoo's names at Gymnasium. Strings only: the POMDPs themselves are imported when one is made."""
+"""Gymnasium ids of the POMDPs in `mulv/tabular/zoo`, which is imported only when one is made."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import gymnasium as gym
 
 
 class Id(NamedTuple):
-    """`mulv/<id>-v0`, and after how many steps an episode is cut (None: it ends by itself)."""
+    """The id `mulv/<id>-v0`, and the step at which an episode is truncated (None: it ends by itself)."""
 
     id: str
     max_steps: int | None
@@ -25,7 +25,7 @@ IDS = {
     "random-decodable": Id("RandomDecodable", None),
     "t-maze": Id("TMaze", None),
 }
-# Longer locks under names of their own, so that a suite can say them: Lock-<decisions>-<actions>.
+# Longer locks have their own names, so that suites can use them: Lock-<decisions>-<actions>.
 LOCKS = {f"Lock-{H}-{actions}": {"H": H, "actions": actions} for H in (10, 20, 50) for actions in (4, 10)}
 
 

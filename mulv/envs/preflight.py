@@ -1,4 +1,4 @@
-"""Trying an environment out before anything is written."""
+"""Checks an environment before a run writes anything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from mulv.envs.make import env_spec
 
 
 def preflight(make: Callable[[], gym.Env], timeout: float = 60.0) -> EnvSpec:
-    """Try an environment once, so that a broken one is named before anything is written; its shapes."""
+    """Reset and step an environment once, so that errors show before a run; returns its shapes."""
     env: gym.Env | None = None
     try:
         with deadline(timeout, "the environment, when it was tried out,"):

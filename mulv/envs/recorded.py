@@ -1,4 +1,4 @@
-"""What others recorded of an environment, as an agent of a task would have seen and done it."""
+"""Converts recorded observations and actions of an environment to those of a task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,22 +14,23 @@ from mulv.envs.wrappers import KeepObservation, UnitAction
 
 @dataclass(frozen=True)
 class Translation:
-    """From a recording's observations and actions, time first, to the task's."""
+    """Functions from a recording's observations and actions (time first) to the task's."""
 
     obs: Callable[[Any], np.ndarray]
     actions: Callable[[Any], np.ndarray]
 
 
 def translation(env: gym.Env, obs_space: spaces.Space, action_space: spaces.Space, where: str) -> Translation:
-    """How recordings of these spaces become experience of `env`, a task as agents see it.
+    """How to convert recordings with these spaces to experience of the task `env`.
 
-    They are of the bare simulator, so that the task's mask and scale apply; or of the task itself.
+    Recordings of the simulator get the task's hidden entries removed and its actions scaled; those of the
+    task itself stay as they are.
     """
     return Translation(observations(env, obs_space, where), _actions(env, action_space, where))
 
 
 def observations(env: gym.Env, space: spaces.Space, where: str) -> Callable[[Any], np.ndarray]:
-    """The observations alone."""
+    """How to convert observations of `space` to those of the task `env`."""
     seen = _wrapper(env, KeepObservation)
     whole = seen.env.observation_space
     kept = seen.kept
@@ -86,13 +87,13 @@ def flatten_many(space: spaces.Space, values: Any) -> np.ndarray:
     values = np.asarray(values)
     if isinstance(space, spaces.Discrete):
         return np.eye(int(space.n), dtype=np.float32)[values.reshape(-1) - int(space.start)]
-    assert isinstance(space, spaces.MultiDiscrete)  # KeepObservation took no other kind
+    assert isinstance(space, spaces.MultiDiscrete)  # KeepObservation accepts no other kind
     columns = zip(values.reshape(len(values), -1).T, space.nvec.ravel(), space.start.ravel(), strict=True)
     return np.concatenate([np.eye(n, dtype=np.float32)[v - first] for v, n, first in columns], axis=1)
 
 
 def _shaped(values: Any, space: spaces.Space) -> np.ndarray:
-    """Numbers over time, of the shape their space promises."""
+    """The values as an array with time first; an error if its shape is not that of the space."""
     values = np.asarray(values, np.float32)
     if values.shape[1:] != space.shape:
         raise MulvError(f"has values of shape {values.shape[1:]}, where its own space says {space.shape}")
@@ -106,7 +107,7 @@ def _same_box(one: spaces.Space, other: spaces.Space) -> bool:
 
 
 def _brief(space: spaces.Space) -> str:
-    """A space on a line that stays short."""
+    """A space as a short text."""
     if isinstance(space, spaces.Dict):
         return "{" + ", ".join(f"{name}: {_brief(part)}" for name, part in space.spaces.items()) + "}"
     if isinstance(space, spaces.Box):

@@ -1,4 +1,4 @@
-"""The whole state of a simulation, saved and restored: the same actions then have the same consequences."""
+"""Saves and restores the whole state of a simulator, so that the same actions give the same results."""
 
 import copy
 import math
@@ -9,25 +9,25 @@ import gymnasium as gym
 import mujoco
 import numpy as np
 
-LIMITS = ("_max_episode_steps", "_step_limit")  # of Gymnasium and of dm_control: options, not state
+LIMITS = ("_max_episode_steps", "_step_limit")  # Gymnasium's and dm_control's: options, not state
 _PLAIN = (bool, int, float, np.ndarray, np.generic)
 
 
 @dataclass(frozen=True)
 class SimulatorState:
-    """MuJoCo's data, if there is any, and what else changes in an episode."""
+    """MuJoCo's data, if there is any, and everything else that changes within an episode."""
 
     data: mujoco.MjData | None
-    values: tuple[dict[str, Any], ...]  # numbers and arrays of each object that holds some
-    random: tuple[Any, ...]  # where these objects draw from
+    values: tuple[dict[str, Any], ...]  # numbers and arrays of each object that holds state
+    random: tuple[Any, ...]  # states of these objects' random generators
 
 
 def save_state(env: gym.Env) -> SimulatorState:
-    """The state of a task of `make_env`, on Gymnasium's or dm_control's simulators.
+    """The state of an environment made by `make_env`, for Gymnasium's or dm_control's simulators.
 
-    All of MuJoCo's data is kept, also what is derived from positions: rewards may be of derived values, which
-    lag a step behind, and the solver starts from its last solution. Not kept is the model, so that a task
-    that changes its model when it is reset can be restored only within the same episode.
+    All of MuJoCo's data is saved, including values derived from positions: rewards may use derived values,
+    which lag one step behind, and the solver starts from its last solution. The model is not saved: a task
+    that changes its model at a reset can be restored only within the same episode.
     """
     data, holders = _data(env), _holders(env)
     return SimulatorState(
@@ -38,9 +38,9 @@ def save_state(env: gym.Env) -> SimulatorState:
 
 
 def restore_state(env: gym.Env, state: SimulatorState) -> None:
-    """Put the simulation where it was when `state` was saved; `env` may be another, which hides other things.
+    """Restore a saved state; `env` may be another environment of the same simulator, hiding other entries.
 
-    It must have been reset once, as Gymnasium asks before a step.
+    `env` must have been reset once, which Gymnasium requires before a step.
     """
     data = _data(env)
     if data is not None:
@@ -53,7 +53,7 @@ def restore_state(env: gym.Env, state: SimulatorState) -> None:
 
 
 def lift_time_limits(env: gym.Env) -> None:
-    """Let episodes go on until they terminate."""
+    """Remove time limits, so that episodes end only by termination."""
     for holder in _holders(env):
         for name in LIMITS:
             if hasattr(holder, name):
@@ -68,7 +68,7 @@ def _layers(env: gym.Env) -> list[Any]:
 
 
 def _holders(env: gym.Env) -> list[Any]:
-    """The objects that hold state. Of wrappers only the time limit does: others hold options."""
+    """The objects that hold state: the simulator, and of its wrappers only the time limit."""
     limits = [layer for layer in _layers(env) if isinstance(layer, gym.wrappers.TimeLimit)]
     return [*limits, env.unwrapped, *getattr(env.unwrapped, "state_holders", ())]
 

@@ -1,4 +1,4 @@
-"""The simulators that tasks run in. Each is imported when one of its tasks is made."""
+"""The simulators of the tasks. Each is imported only when one of its tasks is made."""
 
 import importlib.util
 from collections.abc import Callable
@@ -13,17 +13,17 @@ from mulv.envs.tasks import Task
 
 @dataclass(frozen=True)
 class Simulator:
-    """How to make a task's environment, as the simulator gives it."""
+    """How to make a task's environment, before mulv's wrappers."""
 
-    make: Callable[..., gym.Env]  # of a task and further keywords
-    package: str | None = None  # that it needs beyond mulv's own dependencies, which is also the extra's name
+    make: Callable[..., gym.Env]  # called with the task and further keywords
+    package: str | None = None  # an additional package that it needs; also the name of mulv's extra
 
     @property
     def installed(self) -> bool:
         return self.package is None or importlib.util.find_spec(self.package) is not None
 
     def require(self, name: str) -> None:
-        """Refuse a task whose simulator is not installed, with what to install."""
+        """Raise an error that says what to install, if the simulator's package is missing."""
         if not self.installed:
             raise MulvError(f"{name} needs the extra {self.package}: pip install 'mulv[{self.package}]'")
 

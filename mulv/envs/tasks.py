@@ -1,4 +1,4 @@
-"""The tasks by name: which simulator, what of its observation an agent keeps, how long an episode is."""
+"""The tasks by name: simulator, entries of the observation that an agent sees, and length of an episode."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Task:
-    """A named task. `keep` lists positions of a vector, or names of a dictionary's entries; None is all.
+    """A named task. `keep` lists positions of a vector, or names of a dictionary's entries; None keeps all.
 
-    With `pixels` an agent sees frames, of `camera` where a simulator draws them.
+    With `pixels` observations are frames, from `camera` if the simulator has cameras.
     """
 
     name: str
@@ -16,16 +16,16 @@ class Task:
     id: str  # Gymnasium's id, dm_control's "domain-task", or Meta-world's name
     keep: tuple[int, ...] | tuple[str, ...] | None
     horizon: int
-    env_steps: int  # how long `mulv train` runs unless told
+    env_steps: int  # default length of `mulv train`
     reward: Literal["native", "mbbl"] = "native"
     kwargs: dict[str, Any] = field(default_factory=dict, hash=False)
     pixels: bool = False
     camera: str | int | None = None  # None: drawn without a camera
-    action_repeat: int = 1  # times each action is taken unless told
+    action_repeat: int = 1  # default number of times each action is taken
 
 
 def _span(*ranges: tuple[int, int]) -> tuple[int, ...]:
-    """Positions of inclusive ranges, as the documentation of an observation lists them."""
+    """All positions in inclusive ranges, which is how simulators document their observations."""
     return tuple(i for first, last in ranges for i in range(first, last + 1))
 
 
@@ -38,7 +38,7 @@ _GYMNASIUM: dict[str, tuple[str, tuple[int, ...], int, int, dict[str, Any]]] = {
     # Humanoid's observation also holds body velocities (175-252); contact and actuator forces stay.
     "Humanoid": ("Humanoid-v5", _span((0, 21), (45, 174), (253, 347)), 1000, 200_000, {}),
     "Pendulum": ("Pendulum-v1", _span((0, 1)), 200, 20_000, {}),
-    # Pays at the goal alone, and every push costs: without exploration, standing still is best.
+    # Reward only at the goal, and a cost for every action: without exploration, standing still is best.
     "MountainCarContinuous": ("MountainCarContinuous-v0", (0,), 999, 50_000, {}),
 }
 _WITHOUT_MBBL = ("MountainCarContinuous",)

@@ -1,4 +1,4 @@
-"""Between an environment's own observations and actions and those that agents see."""
+"""Converts an environment's own observations to those that agents see, and agents' actions back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from mulv.envs.wrappers import KeepObservation, UnitAction
 
 @dataclass(frozen=True)
 class Translation:
-    """Two functions; both leave alone what needs no translation."""
+    """Functions that convert observations and actions; the identity if there is nothing to convert."""
 
     observation: Callable[[Any], Any]  # from the environment's to the agent's
     action: Callable[[np.ndarray], np.ndarray]  # from the agent's to the environment's
 
     @staticmethod
     def none() -> "Translation":
-        """Of an environment that already is as agents see it."""
+        """The identity, for an environment that is already as agents see it."""
         return Translation(lambda o_h: o_h, lambda a_h: a_h)
 
     @staticmethod
     def of(adapted: gym.Env) -> "Translation":
-        """Of an environment that `adapt` has wrapped; it need not be open."""
+        """The translation of an environment wrapped by `adapt`, which may be closed."""
         keep, unit = _wrapper(adapted, KeepObservation), _wrapper(adapted, UnitAction)
         return Translation(
             _observation(keep) if isinstance(keep, KeepObservation) else lambda o_h: o_h,
@@ -47,7 +47,7 @@ def _observation(keep: KeepObservation) -> Callable[[Any], Any]:
 
 
 def _wrapper(env: gym.Env, kind: type[gym.Wrapper]) -> gym.Wrapper | None:
-    """The outermost wrapper of a kind."""
+    """The outermost wrapper of a kind; None if there is none."""
     while isinstance(env, gym.Wrapper):
         if isinstance(env, kind):
             return env

@@ -1,4 +1,7 @@
-"""Several environments in step: rows for the replay, episode statistics, seeded resets, and faults named."""
+"""A vector environment that returns rows for the replay, seeds every reset, and names faults.
+
+A lane is the index of an environment in the vector environment, and of its rows in the replay.
+"""
 
 import multiprocessing
 import warnings
@@ -17,24 +20,24 @@ from mulv.envs.make import env_spec
 from mulv.envs.workers import QuietVectorEnv, WorkerDied, WorkerVectorEnv
 from mulv.envs.wrappers import SUCCESS
 
-EpisodeSeed = Callable[[int, int], int]  # (lane, episode) to the seed of its reset
+EpisodeSeed = Callable[[int, int], int]  # (lane, number of the episode) to the seed of its reset
 
 
 class EpisodeSummary(NamedTuple):
-    """A finished episode."""
+    """Return, length and success of a finished episode."""
 
     lane: int
     ret: float
     length: int
-    success: bool | None  # None where the environment does not say
+    success: bool | None  # None if the environment does not report it
 
 
 class VectorEnv:
-    """A vector environment whose three autoreset modes all look the same from outside.
+    """Wraps a Gymnasium vector environment; all three autoreset modes behave the same.
 
-    `start` and `step` return the rows that the replay appends, in order; a transition never crosses a
-    reset. Without autoreset (as `of` builds them) every episode is seeded by its number, so that it does not
-    depend on those before it; environments that reset themselves are seeded once, at the start.
+    `start` and `step` return rows for the replay, in the order in which to append them; no transition crosses
+    a reset. Without autoreset (as `of` builds it) every episode has a seed of its own and does not depend on
+    earlier ones. Environments that reset themselves are seeded once, at the start.
     """
 
     def __init__(self, env: gym.vector.VectorEnv, episode_seed: EpisodeSeed, timeout: float = 60.0):
@@ -46,7 +49,7 @@ class VectorEnv:
         self._step = np.zeros(self.num_envs, np.int64)
         self._return = np.zeros(self.num_envs)
         self._success: list[bool | None] = [None] * self.num_envs
-        self._awaits_reset = np.zeros(self.num_envs, bool)  # NEXT_STEP only
+        self._awaits_reset = np.zeros(self.num_envs, bool)  # used only in mode NEXT_STEP
         self._sent = np.zeros((self.num_envs, self.spec.act_dim), np.float32)
         self.finished: list[EpisodeSummary] = []
 
@@ -60,30 +63,30 @@ class VectorEnv:
         workers: bool = False,
         timeout: float = 60.0,
     ) -> "VectorEnv":
-        """`num` copies of an environment, in this process or in one worker process each."""
+        """A vector environment of `num` copies, in this process or each in a worker process."""
         if not workers:
             return cls(
                 QuietVectorEnv([make] * num, autoreset_mode=AutoresetMode.DISABLED), episode_seed, timeout
             )
-        # Not fork: JAX's threads would not survive it.
+        # Not fork: JAX's threads do not survive it.
         env = WorkerVectorEnv([make] * num, context="spawn", autoreset_mode=AutoresetMode.DISABLED)
         return cls(env, episode_seed, timeout)
 
     @property
     def first(self) -> np.ndarray:
-        """VectorEnv whose present observation begins an episode."""
+        """Mask of lanes whose present observation is the first of an episode."""
         return self._step == 0
 
     @property
     def hidden(self) -> np.ndarray | None:
-        """What the tasks do not show of their present observations, where there is such a thing."""
+        """The hidden entries of each lane's present observation; None if the task hides nothing."""
         if not isinstance(self.env, SyncVectorEnv) or not self.env.envs[0].has_wrapper_attr("hidden"):
             return None
         rows = np.stack([env.get_wrapper_attr("hidden") for env in self.env.envs])
         return rows if rows.shape[1] else None
 
     def random_actions(self, rng: np.random.Generator) -> np.ndarray:
-        """Uniform actions, as vectors."""
+        """A uniform action for each lane: in [-1, 1], or one-hot if actions are discrete."""
         if self.spec.discrete:
             return np.eye(self.spec.act_dim, dtype=np.float32)[
                 rng.integers(self.spec.act_dim, size=self.num_envs)
@@ -91,23 +94,23 @@ class VectorEnv:
         return rng.uniform(-1, 1, (self.num_envs, self.spec.act_dim)).astype(np.float32)
 
     def start(self) -> Step:
-        """Begin an episode in every lane."""
+        """Reset every environment; returns the rows of the first observations."""
         return self._reset(np.ones(self.num_envs, bool))
 
     def step(self, actions: np.ndarray) -> list[Step]:
-        """Take one action in every lane; lanes whose episode ended begin another."""
+        """Step every environment, and reset those whose episode ended; returns the rows of both."""
         self.send(actions)
         return self.receive()
 
     def send(self, actions: np.ndarray) -> None:
-        """Give every lane its action; worker processes begin to take it."""
+        """Send every environment its action; worker processes start to step."""
         self._sent = actions
         if isinstance(self.env, AsyncVectorEnv):
             with self._faults_named("step"):
                 self.env.step_async(self._native(actions))
 
     def receive(self) -> list[Step]:
-        """What came of the actions that were sent."""
+        """Wait for the step after `send`; returns the rows of the step, then those of resets, if any."""
         actions = self._sent
         with self._faults_named("step"):
             if isinstance(self.env, AsyncVectorEnv):
@@ -115,7 +118,7 @@ class VectorEnv:
             else:
                 obs, reward, terminated, truncated, info = self.env.step(self._native(actions))
         was_reset, self._awaits_reset = self._awaits_reset, np.zeros(self.num_envs, bool)
-        if was_reset.any():  # NEXT_STEP: these lanes ignored the action and began an episode
+        if was_reset.any():  # NEXT_STEP: these lanes ignored the action and were reset
             actions = np.where(was_reset[:, None], 0, actions).astype(np.float32)
             self._begin(was_reset)
         self._step += ~was_reset
@@ -146,9 +149,9 @@ class VectorEnv:
         return actions.argmax(-1) if self.spec.discrete else actions
 
     def close(self) -> None:
-        """End the environments, and their processes whatever state they are in.
+        """Close the environments and end their processes, even if these hang.
 
-        A close that fails or hangs is a warning: it must not hide the fault that it may follow.
+        If closing fails or hangs, only a warning is given, so that an earlier error is not hidden.
         """
         try:
             if isinstance(self.env, AsyncVectorEnv):
@@ -165,7 +168,7 @@ class VectorEnv:
             for i, (n, m) in enumerate(zip(self.episodes_begun, mask, strict=True))
         ]
         with self._faults_named("reset"):
-            # Gymnasium's vector environments without autoreset take the lanes to reset as an option.
+            # Gymnasium's vector environments without autoreset take a mask of the lanes to reset.
             options = None if mask.all() else {"reset_mask": mask}
             if isinstance(self.env, AsyncVectorEnv):
                 self.env.reset_async(seed=seeds, options=options)
@@ -189,7 +192,7 @@ class VectorEnv:
             )
 
     def _record_success(self, info: dict[str, Any], was_reset: np.ndarray) -> None:
-        """Success at any step of an episode is success."""
+        """Update each lane's success: an episode succeeds if any of its steps reports success."""
         for source in (info, info.get("final_info", {})):
             for key in SUCCESS:
                 if key in source:
@@ -229,10 +232,10 @@ class VectorEnv:
 
     @contextmanager
     def _faults_named(self, call: str) -> Iterator[None]:
-        """Whatever the environment does wrong is one `EnvironmentFault`, its own error as the cause."""
+        """Turn any error or timeout of the environment into an `EnvironmentFault`, caused by the error."""
         what = f"the environment's {call}, after {int(self._step.max())} steps of its episode,"
         try:
-            if isinstance(self.env, AsyncVectorEnv):  # its own timeout holds even inside C
+            if isinstance(self.env, AsyncVectorEnv):  # its own timeout also works inside C
                 yield
             else:
                 with deadline(self._timeout, what):

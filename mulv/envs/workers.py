@@ -1,4 +1,4 @@
-"""Gymnasium's vector environments, in this process and in worker processes, as lanes use them."""
+"""Gymnasium's vector environments as `VectorEnv` uses them: in this process, or in worker processes."""
 
 import multiprocessing
 import signal
@@ -14,16 +14,16 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from mulv.core.errors import EnvironmentFault
 from mulv.envs.wrappers import SUCCESS
 
-DEATH_SECONDS = 5.0  # within which a process whose pipe broke is known to have ended
-CLOSE_SECONDS = 5.0  # that workers have to end by themselves, before they are killed
+DEATH_SECONDS = 5.0  # to wait for the exit of a process whose pipe broke
+CLOSE_SECONDS = 5.0  # for workers to end after SIGTERM, before they are killed
 
 
 class WorkerDied(EnvironmentFault):
-    """A worker process ended by itself: the simulator crashed, or somebody killed it."""
+    """A worker process ended: its simulator crashed, or it was killed."""
 
 
 class QuietVectorEnv(SyncVectorEnv):
-    """Gymnasium's, without stacking what a simulator says of itself at every step."""
+    """Gymnasium's SyncVectorEnv, with only success in its infos: stacking all at every step is slow."""
 
     def _add_info(
         self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
@@ -33,7 +33,7 @@ class QuietVectorEnv(SyncVectorEnv):
 
 
 class WorkerVectorEnv(AsyncVectorEnv):
-    """Gymnasium's, where a worker process that dies is named, and closing ends whatever is left."""
+    """Gymnasium's AsyncVectorEnv, with errors that name dead workers, and a close that ends all processes."""
 
     def step_async(self, actions: np.ndarray) -> None:
         with self._deaths_named():
@@ -54,7 +54,7 @@ class WorkerVectorEnv(AsyncVectorEnv):
             return super().reset_wait(timeout)
 
     def _check_spaces(self) -> None:
-        """The constructor's last act, and the first to hear of a worker that could not make its own."""
+        """Called last in the constructor: here a worker that could not build its environment is noticed."""
         try:
             with self._deaths_named():
                 super()._check_spaces()
@@ -63,13 +63,13 @@ class WorkerVectorEnv(AsyncVectorEnv):
             raise WorkerDied(f"{death} when it made the environment; what it said is above") from death
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
-        """End every process. Nothing is asked of them: they may be dead, or hang."""
+        """End every process by signals, without messages: a process may be dead, or hang."""
         for process in self.processes:
             process.terminate()
         patience = time.monotonic() + CLOSE_SECONDS
         for process in self.processes:
             process.join(max(patience - time.monotonic(), 0.0))
-            if process.exitcode is None:  # it was stopped, or does not listen
+            if process.exitcode is None:  # it is stopped, or ignores SIGTERM
                 process.kill()
                 process.join()
         for pipe in self.parent_pipes:
@@ -78,7 +78,7 @@ class WorkerVectorEnv(AsyncVectorEnv):
 
     @contextmanager
     def _deaths_named(self) -> Iterator[None]:
-        """A broken pipe, or an answer that does not come, becomes a `WorkerDied` where a worker did."""
+        """Turn a broken pipe or a timeout into a `WorkerDied`, if a worker process ended."""
         try:
             yield
         except (EOFError, ConnectionError) as error:
@@ -89,22 +89,22 @@ class WorkerVectorEnv(AsyncVectorEnv):
             raise
 
     def _name_deaths(self, error: Exception, seconds: float) -> None:
-        # A worker whose environment raised has said so: Gymnasium forgot its pipe, and its end is no news.
+        # If a worker's environment raised, Gymnasium has set its pipe to None and reports that error itself.
         quiet = [lane for lane, pipe in enumerate(self.parent_pipes) if pipe is not None]
         ended = wait([self.processes[lane].sentinel for lane in quiet], seconds)
         dead = []
         for lane in (lane for lane in quiet if self.processes[lane].sentinel in ended):
-            self.processes[lane].join(DEATH_SECONDS)  # it has ended, but its exit code may take a moment
+            self.processes[lane].join(DEATH_SECONDS)  # the exit code may come a moment later
             dead.append(f"the worker process of lane {lane} died ({_end(self.processes[lane].exitcode)})")
         if dead:
             raise WorkerDied(", ".join(dead)) from error
 
 
 def _end(code: int | None) -> str:
-    """How a process ended."""
+    """How a process ended, as text: its exit code or signal."""
     if code is None or code >= 0:
         return f"exit code {code}"
     try:
         return f"signal {signal.Signals(-code).name}"
-    except ValueError:  # one without a name
+    except ValueError:  # a signal without a name
         return f"signal {-code}"

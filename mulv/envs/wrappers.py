@@ -1,4 +1,4 @@
-"""What stands between a simulator and an agent: which entries are kept, one flat float32 vector, [-1, 1]."""
+"""Wrappers between simulator and agent: hidden entries, flat float32 observations, actions in [-1, 1]."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from mulv.core.errors import MulvError
 from mulv.core.names import nearest
 from mulv.envs.entries import images_in, is_numeric, pixels_of, refuse_images
 
-SUCCESS = ("success", "is_success")  # what environments call it in their info
+SUCCESS = ("success", "is_success")  # keys of an environment's info
 Keep = tuple[int, ...] | tuple[str, ...] | None
 
 
@@ -50,7 +50,8 @@ class KeepImage(gym.ObservationWrapper, RecordConstructorArgs):
 class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
     """Flatten the observation to a float32 vector and keep only the chosen entries.
 
-    `hidden` is the rest of the newest observation: agents never see it; evaluations ask what they know.
+    `hidden` holds the other entries of the newest observation. Agents never see them; the probe of
+    evaluations predicts them.
     """
 
     def __init__(self, env: gym.Env, keep: Keep):
@@ -100,19 +101,19 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
 
     @property
     def kept(self) -> np.ndarray:
-        """Where in the whole observation, flattened, the kept entries stand."""
+        """Positions of the kept entries in the whole flattened observation."""
         positions = self._positions_of(self._chosen)
         return positions if self._positions is None else positions[self._positions]
 
     @property
     def dropped(self) -> np.ndarray:
-        """Where in the whole observation, flattened, the entries of `hidden` stand."""
+        """Positions of the entries of `hidden` in the whole flattened observation."""
         if self._dropped is not None:
             return self._positions_of(self._dropped)
         return self._rest if self._positions is not None else np.zeros(0, np.intp)
 
     def _positions_of(self, part: spaces.Space) -> np.ndarray:
-        """Where a part of the observation stands in the whole, flattened."""
+        """Positions of a part of the observation in the whole flattened observation."""
         whole = self.env.observation_space
         positions = np.arange(spaces.flatdim(whole))
         if not (isinstance(whole, spaces.Dict) and isinstance(part, spaces.Dict)):
@@ -135,7 +136,7 @@ class KeepObservation(gym.ObservationWrapper, RecordConstructorArgs):
 
 
 class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
-    """Box actions in [-1, 1], scaled to the simulator's bounds; whole numbers are the nearest."""
+    """Box actions in [-1, 1], scaled to the simulator's bounds and rounded if these are integers."""
 
     def __init__(self, env: gym.Env):
         RecordConstructorArgs.__init__(self)
@@ -155,19 +156,19 @@ class UnitAction(gym.ActionWrapper, RecordConstructorArgs):
         self.action_space = spaces.Box(-1.0, 1.0, inner.shape, np.float32)
 
     def action(self, action: np.ndarray) -> np.ndarray:
-        # Rounding may leave the box by one unit in the last place, which some simulators refuse.
+        # Floating-point error may leave the box by one unit in the last place, which some simulators refuse.
         scaled = self._centre + self._half * np.asarray(action, np.float32)
         if self._whole:
             scaled = np.rint(scaled)
         return np.clip(scaled, self._low, self._high).astype(self._low.dtype)
 
     def unit(self, actions: np.ndarray) -> np.ndarray:
-        """The actions in [-1, 1] that `action` makes these of."""
+        """The inverse of `action`: simulator actions scaled to [-1, 1]."""
         return np.clip((np.asarray(actions, np.float32) - self._centre) / self._half, -1.0, 1.0)
 
 
 class ActionRepeat(gym.Wrapper, RecordConstructorArgs):
-    """Take each action several times and add up the rewards; success at any of them is success."""
+    """Take each action several times and sum the rewards; success at any of these steps is success."""
 
     def __init__(self, env: gym.Env, times: int):
         RecordConstructorArgs.__init__(self, times=times)

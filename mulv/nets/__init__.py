@@ -1,1 +1,1 @@
-"""Equinox modules: one example at a time, batched by the caller's vmap."""
+"""Neural networks as Equinox modules, for one example; the caller's vmap adds the batch."""

@@ -1,7 +1,7 @@
-"""Random shifts: a picture moved by a few pixels is the same picture to a critic, and a new one to overfit.
+"""Random shifts of frames by a few pixels, as data augmentation against overfitting.
 
-DrQ-v2 (Yarats et al. 2021) pads by repeating the edge and interpolates at a random offset; the offsets of its
-code are whole pixels, where interpolation changes nothing.
+DrQ-v2 (Yarats et al. 2021) pads by repeating the edge and interpolates at a random offset. In its code the
+offsets are whole pixels, for which interpolation changes nothing.
 """
 
 import jax
@@ -14,16 +14,16 @@ Pictures = Shaped[Array, "batch height width channel"]
 def shift(
     picture: Shaped[Array, "height width channel"], by: Int[Array, "2"]
 ) -> Shaped[Array, "height width channel"]:
-    """The picture whose pixel (i, j) is (i, j) + by of the old one; beyond an edge the edge goes on."""
+    """The shifted picture: its pixel (i, j) is pixel (i, j) + `by` of the old one, with the edge repeated."""
     rows, columns = (
         jnp.clip(jnp.arange(size) + by[axis], 0, size - 1) for axis, size in enumerate(picture.shape[:2])
     )
-    inside = "promise_in_bounds"  # so that nothing is checked for every pixel
+    inside = "promise_in_bounds"  # no bounds check for every pixel
     return picture.at[rows].get(mode=inside).at[:, columns].get(mode=inside)
 
 
 def random_shift(pictures: Pictures, key: PRNGKeyArray, *, pad: int) -> Pictures:
-    """Every picture by up to `pad` pixels along each axis, uniformly, with all of its channels."""
+    """Every picture shifted by a uniform random number of up to `pad` pixels along each axis."""
     if pad == 0:
         return pictures
     by = jax.random.randint(key, (pictures.shape[0], 2), -pad, pad + 1)

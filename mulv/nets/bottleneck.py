@@ -1,4 +1,4 @@
-"""DrQ-v2's heads on a long encoding: a bottleneck, and behind it an actor or two critics."""
+"""DrQ-v2's heads on a long encoding: a bottleneck, followed by an actor or two critics."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from mulv.nets.trunk import LayerNorm, Linear, Trunk, TrunkConfig
 
 
 class Bottleneck(eqx.Module):
-    """tanh(LayerNorm(W e)): of a long encoding a few numbers in (−1, 1)."""
+    """tanh(LayerNorm(W e)): reduces a long encoding to a few numbers in (−1, 1)."""
 
     linear: Linear
     norm: LayerNorm
@@ -24,7 +24,7 @@ class Bottleneck(eqx.Module):
 
 
 class DoubleQ(eqx.Module):
-    """Two critics behind one bottleneck."""
+    """Two critics that share a bottleneck."""
 
     bottleneck: Bottleneck
     heads: QNetwork

@@ -1,10 +1,10 @@
-"""Convolutions that suit the device: on a CPU as matrix products (im2col), elsewhere as XLA has them.
+"""Convolutions, on a CPU as matrix products (im2col), on other devices as XLA's own.
 
-XLA's own are several times slower on a CPU than their matrix products. One example at a time, (height, width,
-channel); kernels are (height, width, in, out). Both ways give the same numbers up to rounding.
+XLA's own are several times slower on a CPU. Images are one example, (height, width, channel); kernels are
+(height, width, in, out). Both methods give the same numbers up to rounding.
 
-Measure within a scan, where updates run: a stride turned into blocks of pixels makes gradients faster by
-themselves, and several times slower there.
+Measure speed inside a scan, where updates run. For instance, turning a stride into blocks of pixels makes
+gradients faster alone, but several times slower inside a scan.
 """
 
 import functools
@@ -25,7 +25,7 @@ DIMENSIONS = ("NHWC", "HWIO", "NHWC")
 
 
 def device_method() -> ConvMethod:
-    """What is fast on the device that computations go to by default; asked when a function is traced."""
+    """The faster method on JAX's default device; evaluated when a function is traced."""
     return "im2col" if jax.default_backend() == "cpu" else "plain"
 
 
@@ -42,7 +42,7 @@ def conv(x: Image, kernel: Kernel, *, stride: int, padding: int, method: ConvMet
         return padded[rows, columns]
 
     taps = [(i, j) for i in range(size) for j in range(size)]
-    if stride == 1 and made < channels:  # a pixel's products are fewer than its neighbours' entries
+    if stride == 1 and made < channels:  # multiply first: the products are smaller than the neighbourhoods
         products = jnp.split(x @ kernel.transpose(2, 0, 1, 3).reshape(channels, -1), len(taps), axis=-1)
         terms = [shifted(product, i, j) for product, (i, j) in zip(products, taps, strict=True)]
         return functools.reduce(operator.add, terms)
@@ -54,8 +54,8 @@ def conv_transpose(
 ) -> Image:
     """Transposed convolution to `stride` times the size: `conv` of x with stride − 1 zeros between entries.
 
-    As matrix products: an output's position modulo the stride decides which entries of the kernel meet
-    anything but those zeros, so each of these phases is a small convolution of x itself.
+    As matrix products: the position of an output modulo the stride decides which entries of the kernel are
+    multiplied by non-zeros, so each of these phases is a small convolution of x itself.
     """
     size, before = kernel.shape[0], kernel.shape[0] - 1 - padding
     if size - 2 * padding != stride or before < 0:
@@ -66,11 +66,11 @@ def conv_transpose(
     if (method or device_method()) == "plain":
         return _plain(x, kernel, strides=(1, 1), padding=before, dilation=(stride, stride))
     height, width, _ = x.shape
-    padded = jnp.pad(x, ((before, before), (before, before), (0, 0)))  # more than any shift below
+    padded = jnp.pad(x, ((before, before), (before, before), (0, 0)))  # at least as much as any shift below
     phases = []
     for row in range(stride):
         for column in range(stride):
-            top, left = ((before - phase) % stride for phase in (row, column))  # first entries that are met
+            top, left = ((before - phase) % stride for phase in (row, column))  # first entries with non-zeros
             shifted = []
             for i in range(top, size, stride):
                 for j in range(left, size, stride):
@@ -84,7 +84,7 @@ def conv_transpose(
 
 
 def _products(shifted: list[Image], weights: Float[Array, "taps out"]) -> Image:
-    """Every pixel's neighbourhood as a row, times the kernel as one matrix."""
+    """The product of a matrix with every pixel's neighbourhood as a row, and the kernel as a matrix."""
     return jnp.concatenate(shifted, axis=-1) @ weights
 
 
@@ -98,7 +98,7 @@ def _plain(
 
 
 class Conv(eqx.Module):
-    """A convolution with a bias; `enlarges` makes it a transposed one."""
+    """A convolution with a bias; transposed with `enlarges`."""
 
     kernel: Kernel
     bias: Float[Array, "out"]
@@ -117,7 +117,7 @@ class Conv(eqx.Module):
         enlarges: bool = False,
         key: PRNGKeyArray,
     ):
-        # An output of a transposed convolution meets only one entry in stride² of the kernel.
+        # An output of a transposed convolution uses only one in stride² entries of the kernel.
         gain = 2.0 * (stride**2 if enlarges else 1)
         initialise = jax.nn.initializers.variance_scaling(gain, "fan_in", "truncated_normal")
         self.kernel = initialise(key, (kernel, kernel, in_channels, out_channels))

@@ -1,4 +1,4 @@
-"""The value network of actor-critics, and how a batch is valued by several of them."""
+"""The Q network of actor-critics, and Q of a batch under an ensemble of them."""
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 
 class QNetwork(eqx.Module):
-    """Q(x_h, a_h), x_h being a vector."""
+    """Q(x_h, a_h), for x_h as a vector."""
 
     trunk: Trunk
     head: Linear
@@ -26,8 +26,8 @@ class QNetwork(eqx.Module):
 def q_values(
     critics: QNetwork, x_h: Float[Array, "batch in"], a_h: Float[Array, "batch act"]
 ) -> Float[Array, "head batch"]:
-    """Q of a whole batch under each critic of an ensemble, which is stacked along its leaves' first axis.
+    """Q of a batch under each critic of an ensemble, which is stacked along its leaves' first axis.
 
-    The ensemble is the outer axis: the other way round XLA transposes every activation.
+    The ensemble is the outer vmap, because otherwise XLA transposes every activation.
     """
     return eqx.filter_vmap(lambda critic: jax.vmap(critic)(x_h, a_h))(critics)

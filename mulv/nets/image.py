@@ -1,9 +1,9 @@
 """The paper's image networks: frames of 64×64×3 to vectors and back.
 
 Encoder Conv(32)×4, MLP(100); decoder MLP(100), MLP(1024), ConvT(32)×4, Conv(3); channels may be fewer, and
-the decoder may draw smaller pictures with fewer layers. The paper gives channels only: here kernels of 4
-halve or double the size (64, 32, 16, 8, 4), the 1024 units are 4×4×64, and the last kernel is one of 3. The
-decoder is smooth (SiLU): with ReLU it may draw the mean frame for long before it finds what is small.
+the decoder may have fewer layers for smaller pictures. The paper gives only channels: here kernels of size 4
+halve or double the size (64, 32, 16, 8, 4), the 1024 units are 4×4×64, and the last kernel has size 3. The
+decoder uses SiLU: with ReLU it may output the mean frame for long before it learns small objects.
 """
 
 import equinox as eqx
@@ -18,7 +18,7 @@ from mulv.nets.trunk import Linear
 
 CHANNELS, LAYERS, SMALLEST = 32, 4, 4
 UNITS = (100, 1024)  # of the decoder's layers before its convolutions
-# ImageNet's, as the paper says.
+# Mean and deviation of ImageNet, as in the paper.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 Frame = UInt8[Array, "64 64 3"]
@@ -26,7 +26,7 @@ Picture = Float[Array, "64 64 3"]  # a frame as networks see it
 
 
 def normalise(frame: Frame) -> Picture:
-    """Bytes as numbers around zero, channel by channel."""
+    """The frame as floats, normalised channel by channel."""
     if frame.shape != FRAME_SHAPE or frame.dtype != jnp.uint8:
         raise MulvError(f"a frame must be {FRAME_SHAPE} of uint8; this is {frame.shape} of {frame.dtype}")
     mean, std = (jnp.broadcast_to(jnp.array(value), FRAME_SHAPE) for value in (MEAN, STD))
@@ -34,7 +34,7 @@ def normalise(frame: Frame) -> Picture:
 
 
 def denormalise(picture: Picture) -> Frame:
-    """The frame that a picture stands for: rounded, and cut off at black and white."""
+    """The inverse of `normalise`: the frame as bytes, rounded and clipped."""
     mean, std = (jnp.broadcast_to(jnp.array(value), FRAME_SHAPE) for value in (MEAN, STD))
     return jnp.round(jnp.clip(picture * std + mean, 0, 1) * 255).astype(jnp.uint8)
 
@@ -61,19 +61,19 @@ class ImageEncoder(eqx.Module):
 
 
 def shrink(picture: Picture, size: int) -> Float[Array, "size size 3"]:
-    """A picture at a size that divides its own: means over squares."""
+    """The picture reduced to a size that divides its own, by means over squares."""
     block = FRAME_SHAPE[0] // size
     return jnp.mean(picture.reshape(size, block, size, block, 3), axis=(1, 3))
 
 
 def enlarge(picture: Float[Array, "size size 3"]) -> Picture:
-    """A picture at full size: squares of one colour."""
+    """The picture enlarged to full size, by repeating pixels."""
     block = FRAME_SHAPE[0] // picture.shape[0]
     return jnp.repeat(jnp.repeat(picture, block, axis=0), block, axis=1)
 
 
 class ImageDecoder(eqx.Module):
-    """MLP(100), MLP(1024), ConvT(channels)×4, Conv(3): a vector to a normalised frame; ×3 to one of 32×32."""
+    """MLP(100), MLP(1024), ConvT(channels)×4, Conv(3): a vector to a normalised frame; ×3 for 32×32."""
 
     first: Linear
     second: Linear

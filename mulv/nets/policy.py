@@ -1,4 +1,4 @@
-"""The policy network that every actor-critic here shares."""
+"""The policy network of all actor-critics."""
 
 import equinox as eqx
 import jax
@@ -10,7 +10,7 @@ from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 
 
 class Actor(eqx.Module):
-    """π(a | ·): a tanh-Gaussian, from a vector."""
+    """π(a | ·): a tanh-Gaussian policy of a vector."""
 
     trunk: Trunk
     head: Linear
@@ -28,5 +28,5 @@ class Actor(eqx.Module):
 def act_on(
     actor: Actor, x: Float[Array, "batch in"], noise: Float[Array, "batch act"]
 ) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
-    """Actions of a whole batch and their log densities."""
+    """Actions of a batch and their log densities."""
     return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x, noise)

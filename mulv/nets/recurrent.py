@@ -1,4 +1,4 @@
-"""A recurrent cell, and how a state is unrolled over a sequence that may cross the ends of episodes."""
+"""A recurrent cell, and unrolling over a sequence that may cross the ends of episodes."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from mulv.core.errors import MulvError
 from mulv.core.types import PyTree
 from mulv.nets.trunk import LayerNorm, Linear
 
-UPDATE_BIAS = -1.0  # at first a state keeps most of itself: sigmoid(−1) of it is replaced in a step
+UPDATE_BIAS = -1.0  # so that at initialisation only a share sigmoid(−1) of the state changes per step
 
 
 class NormGRUCell(eqx.Module):
@@ -28,7 +28,7 @@ class NormGRUCell(eqx.Module):
         self.norm = LayerNorm(3 * state_dim)
 
     def __call__(self, x: Float[Array, "in"], h: Float[Array, "state"]) -> Float[Array, "state"]:
-        """The state after input x, h being the state before it."""
+        """The state after input x, given the state h before it."""
         parts = self.norm(self.linear(jnp.concatenate([x, h])))
         reset, candidate, update = jnp.split(parts, 3)
         new = jnp.tanh(jax.nn.sigmoid(reset) * candidate)
@@ -44,14 +44,14 @@ def unroll(
     *,
     burn_in: int = 0,
 ) -> tuple[PyTree, PyTree]:
-    """The carry after the last position, and every position's output, time leading.
+    """The carry after the last position, and the outputs of all positions, with time as first axis.
 
     `step(carry, input)` returns the next carry and an output, as in `jax.lax.scan`; the leaves of `inputs`
-    lead with time. The carry begins as `initial`, and where `first` is true it is `initial` again before that
-    position's input is seen: nothing crosses from one episode to the next, gradients neither.
+    have time as first axis. The carry starts as `initial` and is reset to it before every position where
+    `first` is true, so that neither state nor gradients cross from one episode to the next.
 
-    The first `burn_in` positions only bring the carry up to date: from later positions no gradient reaches
-    their inputs or parameters, nor `initial` through them. Their outputs are returned too, without gradients.
+    The first `burn_in` positions only update the carry: no gradient flows back into them. Their outputs are
+    returned too, without gradients.
     """
     length = first.shape[0]
     if not 0 <= burn_in < length:
@@ -68,7 +68,7 @@ def unroll(
 
     if burn_in == 0:
         return scan(initial, slice(None))
-    # Two scans rather than a gradient stopped within one: of the first no backward pass is computed.
+    # Two scans instead of stopping gradients within one, so that the first has no backward pass.
     carry, before = jax.lax.stop_gradient(scan(initial, slice(burn_in)))
     carry, after = scan(carry, slice(burn_in, None))
     return carry, jax.tree.map(lambda b, a: jnp.concatenate([b, a]), before, after)

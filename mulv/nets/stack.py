@@ -1,4 +1,4 @@
-"""A window of frames as one picture, and the encoder that reads it: DrQ-v2's, at any size."""
+"""A window of frames stacked into channels, and DrQ-v2's encoder of it, for any frame size."""
 
 import math
 
@@ -13,7 +13,7 @@ from mulv.nets.conv import Conv, ConvMethod
 
 KERNEL, LAYERS = 3, 4
 
-Stack = UInt8[Array, "height width channel"]  # of all frames of a window
+Stack = UInt8[Array, "height width channel"]  # all frames of a window
 
 
 def stack_frames(x: Window) -> Stack:
@@ -73,5 +73,5 @@ class StackEncoder(eqx.Module):
         return x.ravel()
 
     def without_gradient(self, stack: Stack) -> Float[Array, "encoding"]:
-        """The same, not for a gradient: of a convolution it is only those that XLA is slow with on a CPU."""
+        """The encoding, for use without gradients: only those of XLA's convolution are slow on a CPU."""
         return self(stack, "plain")

@@ -1,4 +1,4 @@
-"""The body every network shares: an MLP, or residual blocks with LayerNorm (SimBa)."""
+"""The trunk of all networks: an MLP, or residual blocks with LayerNorm (SimBa)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from mulv.core.types import Window
 
 
 class Linear(eqx.Module):
-    """x W + b with W stored (in, out): under vmap one plain matrix product, with nothing to transpose."""
+    """x W + b with W of shape (in, out): under vmap one matrix product without a transpose."""
 
     weight: Float[Array, "in out"]
     bias: Float[Array, "out"]
 
     def __init__(self, in_dim: int, out_dim: int, *, key: PRNGKeyArray, scale: float = 1.0):
-        # Not orthogonal: QR within a compiled function at times waits forever in LAPACK's threads.
+        # Not orthogonal initialisation: QR in a compiled function sometimes hangs in LAPACK's threads.
         self.weight = jax.nn.initializers.variance_scaling(scale**2, "fan_in", "truncated_normal")(
             key, (in_dim, out_dim)
         )
@@ -30,7 +30,7 @@ class Linear(eqx.Module):
 
 
 class LayerNorm(eqx.Module):
-    """Normalise a vector to zero mean and unit variance, then scale and shift."""
+    """Normalises a vector to zero mean and unit variance, then scales and shifts it."""
 
     scale: Float[Array, "dim"]
     shift: Float[Array, "dim"]
@@ -44,7 +44,7 @@ class LayerNorm(eqx.Module):
 
 
 def standardise(x: Float[Array, "dim"]) -> Float[Array, "dim"]:
-    """A vector's entries at zero mean and unit variance."""
+    """The vector, normalised to zero mean and unit variance over its entries."""
     centred = x - jnp.mean(x)
     return centred * jax.lax.rsqrt(jnp.mean(centred**2) + 1e-5)
 
@@ -102,7 +102,7 @@ class Trunk(eqx.Module):
 
     @staticmethod
     def out_dim(in_dim: int, config: TrunkConfig) -> int:
-        """How many features."""
+        """The number of features of a trunk."""
         return config.width if config.depth else in_dim
 
     def __call__(self, x: Float[Array, "in"]) -> Float[Array, "width"]:
@@ -112,7 +112,7 @@ class Trunk(eqx.Module):
 
 
 class Join(eqx.Module):
-    """A hidden layer of two inputs, each at its own scale: a few actions weigh as much as a wide code."""
+    """A hidden layer of two inputs, each with its own scale: a few actions count as much as a code."""
 
     first: Linear
     second: Linear
@@ -141,7 +141,7 @@ class Activation(eqx.Module):
 
 
 def flatten_window(x: Window) -> Float[Array, "in"]:
-    """A window as one vector: observations, the actions between them, and the mask of what is real."""
+    """A window as one vector: observations, the actions between them, and the mask."""
     return jnp.concatenate([x.obs.ravel(), x.actions.ravel(), x.mask.astype(jnp.float32)])
 
 

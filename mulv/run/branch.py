@@ -1,6 +1,6 @@
-"""Branches: a new run that starts where another one was, with other options.
+"""Branches: a new run that starts from a checkpoint of another one, with other options.
 
-It asks "what would have got it off this plateau" at the price of the steps that follow alone.
+So a change can be tried late in training, for instance on a plateau, without repeating the steps before.
 """
 
 import json
@@ -21,7 +21,7 @@ FIXED = (
     "action_repeat",
     "data",
     "offline_updates",
-)  # what the replay is of
+)  # fields that the copied replay depends on
 RECORDS = ("metrics.jsonl", "evaluations.jsonl", "evaluations.npz", "dataset.json", "latent_projection.npz")
 
 
@@ -31,15 +31,15 @@ class Origin:
 
     run: str
     step: int
-    replay: bool  # whether it goes on with the run's experience, or with its weights alone
+    replay: bool  # whether the replay was copied too, or only the weights
 
 
 def branch(source: Path, config: RunConfig, path: Path, at: int | None = None) -> Origin:
-    """Make `path` a run directory that `train(config, path, resume=True)` takes up; gives where it came from.
+    """Make `path` a run directory for `train(config, path, resume=True)`; returns the branch's origin.
 
     Weights, optimisers, counters and random streams are those of the newest checkpoint of `source`, or of the
-    one `at` a step. Where `source` has its replay, that is copied (a linked file would take rows of both
-    runs); where it has none, as what `save` wrote, the new run collects experience by the loaded policy.
+    one at step `at`. A replay in `source` is copied (both runs would write to a linked file). Without one, as
+    in a saved agent, only the weights are used, and the new run collects experience with the loaded policy.
     """
     old, new = RunDirectory(source), RunDirectory(path)
     saved = old.read_config()
@@ -71,12 +71,12 @@ def branch(source: Path, config: RunConfig, path: Path, at: int | None = None) -
         else:
             shutil.copytree(kept, new.initial)
         new.origin_file.write_text(json.dumps(asdict(origin)))
-        new.write_config(config)  # last: without it the directory is no run
+        new.write_config(config)  # last: without this file the directory is not a run
     return origin
 
 
 def read_origin(directory: RunDirectory) -> Origin | None:
-    """Where a run was branched from, if it was."""
+    """The origin of a branched run; None for any other run."""
     try:
         return Origin(**json.loads(directory.origin_file.read_text()))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Checkpoints: arrays and JSON with checksums, written aside, synced, renamed. Never pickle.
+"""Checkpoints: arrays and JSON with checksums, written to a temporary directory that is synced and renamed.
 
-A checkpoint is a directory named after its run's clock, which counts environment steps:
-    arrays.npz   the agent's state, one array a leaf, named by its path
+No pickle is used. A checkpoint is a directory named after `Counters.clock`, which counts environment steps:
+    arrays.npz   the agent's state, one array per leaf, named by its path
     meta.json    counters, random states, positions in the run's other files
     SHA256SUMS   checksums of the two, in sha256sum's own format
 """
@@ -25,7 +25,7 @@ ASIDE = ".writing-"
 
 
 def named_leaves(tree: PyTree) -> dict[str, np.ndarray]:
-    """Every array of a tree by its path, such as `actor/params/head/weight`."""
+    """The arrays of a tree by their paths, such as `actor/params/head/weight`."""
     flat, _ = jax.tree_util.tree_flatten_with_path(tree)
     return {jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf) for path, leaf in flat}
 
@@ -40,7 +40,7 @@ def non_finite_leaves(tree: PyTree) -> list[str]:
 
 
 def save(directory: Path, env_steps: int, state: PyTree, meta: dict[str, Any], *, keep: int) -> Path:
-    """Write a checkpoint and drop all but the newest `keep`; on any failure the old ones are untouched."""
+    """Write a checkpoint, then delete all but the newest `keep`; if writing fails, nothing is deleted."""
     if bad := non_finite_leaves(state):
         raise NonFiniteError(f"not saved: {', '.join(bad[:3])} holds NaN or inf at env step {env_steps}")
     directory.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def save(directory: Path, env_steps: int, state: PyTree, meta: dict[str, Any], *
         (aside / "SHA256SUMS").write_text(sums)
         for path in (*aside.iterdir(), aside):
             _sync(path)
-        shutil.rmtree(final, ignore_errors=True)  # the same step saved again: by an interrupt at its end
+        shutil.rmtree(final, ignore_errors=True)  # a signal just after a save saves the same step again
         aside.rename(final)
         _sync(directory)
     except OSError as error:
@@ -81,7 +81,7 @@ def saved_steps(directory: Path) -> list[int]:
 
 
 def load(path: Path, like: PyTree) -> tuple[PyTree, dict[str, Any]]:
-    """A checkpoint's state, in the structure of `like`, and its meta; anything off is a CheckpointError."""
+    """A checkpoint's state, in the structure of `like`, and its meta; CheckpointError if it does not fit."""
     meta = read_meta(path)
     arrays = _read_arrays(path / "arrays.npz")
     flat, structure = jax.tree_util.tree_flatten_with_path(like)
@@ -102,13 +102,13 @@ def load(path: Path, like: PyTree) -> tuple[PyTree, dict[str, Any]]:
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """A checkpoint's meta, once its files are known to be whole."""
+    """A checkpoint's meta, after its checksums have been verified."""
     _verify(path)
     return json.loads((path / "meta.json").read_text())
 
 
 def load_latest(directory: Path, like: PyTree) -> tuple[PyTree, dict[str, Any], Path]:
-    """The newest checkpoint that is whole; damaged ones are named on stderr and passed over."""
+    """State, meta and path of the newest intact checkpoint; damaged ones are reported and skipped."""
     for step in reversed(saved_steps(directory)):
         path = directory / f"{step:010d}"
         try:
@@ -119,7 +119,7 @@ def load_latest(directory: Path, like: PyTree) -> tuple[PyTree, dict[str, Any], 
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Delete what a killed process was still writing."""
+    """Delete incomplete checkpoints of a process that was killed while writing."""
     for path in directory.glob(f"{ASIDE}*"):
         shutil.rmtree(path, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Collecting experience: decisions of the agent, or random ones, taken in all environments at once."""
+"""Collecting experience: actions of the policy, or random ones, in all environments at once."""
 
 from collections import deque
 
@@ -16,7 +16,7 @@ from mulv.run.roll_in import RollIn
 
 
 class Collector:
-    """The environments of a run, the agent's memory of each, and the replay that their rows go to."""
+    """Steps a run's environments and writes the rows to the replay; keeps the agent's memory of each one."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Collector:
         self.recent: deque[tuple[float, int]] = deque(maxlen=100)  # return, length of finished episodes
 
     def choose(self, state: compiled.Packed, *, at_random: bool) -> np.ndarray:
-        """One decision for every environment; memories advance by what was observed."""
+        """An action for every environment; also updates the agent's memories with the newest observations."""
         envs = self.envs
         if not envs.episodes_begun.any():
             self.replay.append(envs.start())
@@ -56,7 +56,7 @@ class Collector:
         return actions
 
     def receive(self) -> None:
-        """What the decisions led to, into the replay."""
+        """Wait for the environments' step, append its rows to the replay, and update counters and returns."""
         counters = self._counters
         for rows in self.envs.receive():
             self.replay.append(rows)

@@ -1,7 +1,8 @@
-"""The compiled functions of a run. Equal agents share them, because the agent is a static argument.
+"""The jitted functions of a run. Equal agents share compiled code, because the agent is a static argument.
 
-Between calls a state is packed: a plain tuple of its arrays. JAX takes a tuple apart in C++, but an Equinox
-module in Python, which is slow for the many modules of a state and its optimisers.
+Between calls a state is packed: a plain tuple of its arrays. JAX flattens a tuple in C++, but an Equinox
+module in Python, which is slow for the many modules of a state and its optimisers. The axis `lane` is the
+index of an environment in the vector environment.
 """
 
 from functools import cache, partial
@@ -19,24 +20,24 @@ from mulv.core.learner import tree_all_finite
 from mulv.core.pink import pink_noise
 from mulv.core.types import AnyBatch, Batch, Metrics, PyTree
 
-_OBSERVE = 1 << 20  # keeps the keys of `observe` apart from those of actions
+_OBSERVE = 1 << 20  # folded into the keys of `observe`, so that they differ from those of actions
 Packed = tuple[Array, ...]
 Learned = tuple[Packed, Metrics, Bool[Array, "steps"]]  # see `update`
 
 
 @partial(jax.jit, static_argnums=0)
 def init(agent: AbstractAgent, key: PRNGKeyArray) -> Packed:
-    """A fresh agent state."""
+    """The agent's initial state."""
     return pack(agent.init(key))
 
 
 def pack(state: PyTree) -> Packed:
-    """The arrays of a state."""
+    """The arrays of a state as a tuple."""
     return tuple(jax.tree.leaves(state))
 
 
 def unpack(agent: AbstractAgent, packed: Packed) -> PyTree:
-    """The state whose arrays these are."""
+    """The agent's state as a pytree, from its packed arrays."""
     return jax.tree.unflatten(_structure(agent), packed)
 
 
@@ -46,14 +47,14 @@ def _structure(agent: AbstractAgent) -> jax.tree_util.PyTreeDef:
 
 
 class Carry(NamedTuple):
-    """What acting carries from step to step, a row a lane."""
+    """What acting carries from one step to the next; every leaf has one row per environment."""
 
-    memory: PyTree  # the agent's, after its newest observation
-    action: Float[Array, "lane act"]  # taken since
+    memory: PyTree  # the agent's memory after its newest observation
+    action: Float[Array, "lane act"]  # the action taken after that observation
 
 
 def init_carry(agent: AbstractAgent, num_envs: int) -> Carry:
-    """Before anything was seen."""
+    """The carry before the first observation: initial memories and zero actions."""
     memory = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (num_envs, *leaf.shape)), agent.init_memory())
     return Carry(memory, jnp.zeros((num_envs, agent.spec.act_dim)))
 
@@ -68,7 +69,10 @@ def observe(
     key: PRNGKeyArray,
     step: Int[Array, ""],
 ) -> Carry:
-    """Memories after these observations, before an action is taken; `first` says where an episode begins."""
+    """The carry after these observations, with zero actions.
+
+    `first` marks environments whose episode begins: their memory and action are reset before.
+    """
     state, envs = unpack(agent, packed), obs.shape[0]
     keys = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), _OBSERVE), envs)
 
@@ -96,9 +100,9 @@ def act(
     *,
     deterministic: bool,
 ) -> Carry:
-    """Memories after these observations, and the actions taken there.
+    """The carry after these observations, with the actions that the agent chooses.
 
-    The noise of actions that explore is a function of `key` and `step`.
+    Exploration noise depends on `key` and `step` alone.
     """
     memory, _ = observe(agent, packed, carry, obs, first, key, step)
     state, shape = unpack(agent, packed), carry.action.shape
@@ -108,7 +112,7 @@ def act(
 
 @partial(jax.jit, static_argnums=0)
 def latents(agent: AbstractAgent, packed: Packed, carry: Carry) -> Float[Array, "lane latent"] | None:
-    """What the agent makes of each lane's memory and action."""
+    """`agent.latent` of each environment's memory and action; None for an agent without a latent."""
     state = unpack(agent, packed)
     return jax.vmap(lambda memory, a_h: agent.latent(state, memory, a_h))(*carry)
 
@@ -117,14 +121,14 @@ def latents(agent: AbstractAgent, packed: Packed, carry: Carry) -> Float[Array, 
 def embed(
     agent: AbstractAgent, packed: Packed, frames: UInt8[Array, "batch 64 64 3"]
 ) -> Float[Array, "batch obs"]:
-    """The vectors that stand for frames."""
+    """The embedding of each frame."""
     state, encoder = unpack(agent, packed), _encoder(agent)
     return jax.vmap(lambda frame: encoder.embed(state, frame))(frames)
 
 
 @partial(jax.jit, static_argnums=0)
 def pictures(agent: AbstractAgent, packed: Packed, batch: Batch) -> UInt8[Array, "batch picture 64 64 3"]:
-    """What was seen and what the agent makes of it, side by side."""
+    """Pictures of observed frames and of the agent's reconstructions and predictions of them."""
     return _encoder(agent).pictures(unpack(agent, packed), batch)
 
 
@@ -135,7 +139,7 @@ def _encoder(agent: AbstractAgent) -> ObservationEncoder:
 
 @partial(jax.jit, static_argnums=0)
 def inspect(agent: AbstractAgent, packed: Packed, batch: AnyBatch, key: PRNGKeyArray) -> Metrics:
-    """The agent's costly metrics on one batch."""
+    """`agent.inspect`: metrics that are too costly for every update, on one batch."""
     return agent.inspect(unpack(agent, packed), batch, key)
 
 
@@ -143,9 +147,9 @@ def inspect(agent: AbstractAgent, packed: Packed, batch: AnyBatch, key: PRNGKeyA
 def update(
     agent: AbstractAgent, packed: Packed, batches: AnyBatch, key: PRNGKeyArray, first_update: Int[Array, ""]
 ) -> Learned:
-    """One update per batch in a single scan; which of them were finite, and one's metrics.
+    """The state after one update per batch, in a single scan; metrics; and which updates were finite.
 
-    The metrics are those of the first update that was not finite, or of the last.
+    The metrics are those of the first non-finite update, or of the last update if all are finite.
     """
 
     def body(state: PyTree, xs: tuple[AnyBatch, Array]) -> tuple[PyTree, tuple[Metrics, Array]]:
@@ -175,7 +179,7 @@ _RBG_OF_EACH = define_prng_impl(
 
 
 def key_of_each(key_data: Int[Array, "words"]) -> PRNGKeyArray:
-    """A key that draws under `vmap` what it draws alone; plain `rbg` draws for all keys from the first."""
+    """A key whose draws under `vmap` equal its draws alone; plain `rbg` would use the first key for all."""
     return jax.random.wrap_key_data(key_data, impl=_RBG_OF_EACH)
 
 
@@ -187,9 +191,9 @@ def update_vmapped(
     keys: tuple[PRNGKeyArray, ...],
     first_update: Int[Array, ""],
 ) -> tuple[Learned, ...]:
-    """`update` of several states of one agent at once; each learns what it would alone, up to rounding.
+    """`update` of several states of one agent under one `vmap`; each result equals `update` up to rounding.
 
-    States are stacked and taken apart on the device, within the call, so that they have owners of their own.
+    States are stacked and split inside the call, so that each run keeps its own arrays between calls.
     """
 
     def one(packed: Packed, batches: AnyBatch, key_data: Array) -> Learned:

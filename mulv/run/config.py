@@ -17,7 +17,7 @@ from mulv.run.migration import migrate
 
 DEFAULT_ALGO = "mulv"
 Collection = Literal["policy", "paper"]
-MOST_ENVS = 1024  # more than that is a slip of the finger
+MOST_ENVS = 1024  # a larger number is taken for a typing error
 
 
 @dataclass(frozen=True)
@@ -97,22 +97,22 @@ class RunConfig:
 
     @property
     def repeat(self) -> int:
-        """Simulator steps in a decision."""
+        """Simulator steps per decision of the agent."""
         return self.action_repeat or 1
 
 
 def to_json(config: Any) -> dict[str, Any]:
-    """A configuration as JSON's types."""
+    """A configuration as a dict of JSON types."""
     return to_tree(config)
 
 
 def config_hash(config: RunConfig) -> str:
-    """A short name for a configuration's content."""
+    """A short hash of a configuration's content."""
     return hashlib.sha256(json.dumps(to_json(config), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def from_json(saved: dict[str, Any]) -> RunConfig:
-    """The configuration that `to_json` wrote, today or in an older version of mulv."""
+    """The configuration from what `to_json` wrote, in this or an older version of mulv."""
     if not isinstance(saved, dict):
         raise MulvError(f"a configuration is an object, not {type(saved).__name__}")
     tree = migrate(saved)
@@ -126,7 +126,7 @@ def from_json(saved: dict[str, Any]) -> RunConfig:
 
 
 def with_run_options(config: RunConfig, *layers: Options) -> RunConfig:
-    """A configuration with options of the run or of its agent changed, as by `with_options`."""
+    """The configuration with options of the run or of its agent changed, as `with_options` does."""
     fields = {f.name for f in dataclasses.fields(RunConfig)} - {"agent"}
     of_run = [{name: layer[name] for name in layer if name in fields} for layer in layers]
     of_agent = [{name: layer[name] for name in layer if name not in fields} for layer in layers]
@@ -145,7 +145,7 @@ ABSENT = "(absent)"
 
 
 def differences(old: Any, new: Any) -> list[Change]:
-    """What changed between two configurations, or their JSON, which may be of an older version."""
+    """The fields that differ between two configurations, or between their JSON (also of older versions)."""
     return _differences(_as_today(old), _as_today(new), "")
 
 

@@ -1,20 +1,20 @@
-"""How far a run is, and what is due by that."""
+"""Counters of a run's steps and updates."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class Counters:
-    """How far a run is."""
+    """Steps and updates that a run has done so far."""
 
     env_steps: int = 0  # simulator steps, action repeat included
-    agent_steps: int = 0  # decisions
+    agent_steps: int = 0  # decisions of the agent
     updates: int = 0  # gradient steps
-    offline_updates: int = 0  # those of them on data alone, before the first step
+    offline_updates: int = 0  # updates on a dataset, before the first environment step; part of `updates`
 
     @property
     def clock(self) -> int:
-        """What evaluations, logs and checkpoints go by: updates while offline, then environment steps too."""
+        """Offline updates plus environment steps: the clock of evaluations, logs and checkpoints."""
         return self.offline_updates + self.env_steps
 
 

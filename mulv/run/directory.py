@@ -1,16 +1,16 @@
-"""A run's directory: who may write to it, and where everything in it is.
+"""A run's directory: the paths of its files, and a lock that admits only one process.
 
 config.json        the resolved configuration, versions, commit
-metrics.jsonl      training metrics, a line per log interval
+metrics.jsonl      training metrics, one line per log interval
 evaluations.jsonl  every evaluation: each episode's return, length, success
 evaluations.npz    the same under Stable-Baselines3's keys
 tensorboard/       the same as TensorBoard events
 replay/            the experience, memory-mapped
 checkpoints/       the newest checkpoints
-reconstructions/   frames as agents on frames see and predict them, a picture an evaluation
-latent_projection.npz   where the experience lies in the latent space (--latent-projection)
-origin.json        which run it was branched from, and where
-initial/           the weights it began with, where they are another's
+reconstructions/   frames and their reconstructions, one picture per evaluation, of agents with an image VAE
+latent_projection.npz   transitions of the replay in the latent space (--latent-projection)
+origin.json        which run it was branched from, and at which step
+initial/           the initial weights, if they are those of another run
 result.json        the result line, once the run is finished
 """
 
@@ -32,14 +32,14 @@ from mulv.data.files import written_aside
 from mulv.run.config import RunConfig, from_json, to_json
 
 PACKAGE = Path(__file__).resolve().parents[1]
-DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # what of mulv decides a run's outcome
+DECISIVE = ("core", "nets", "data", "envs", "agents", "run")  # packages that decide a run's outcome
 PACKAGES = ("mulv", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "dm_control")
 EXTRAS = ("metaworld",)
-UNKNOWN = "unknown"  # the commit of code that is in no repository of its own
+UNKNOWN = "unknown"  # recorded as commit if the code is not in mulv's own git repository
 
 
 class RunDirectory:
-    """Paths of a run, and the lock that keeps a second process out."""
+    """The paths of a run, and the lock that keeps other processes from writing to it."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -59,17 +59,17 @@ class RunDirectory:
 
     @property
     def initial(self) -> Path:
-        """The checkpoint whose weights the run began with, where it did not begin with fresh ones."""
+        """The checkpoint with the initial weights, if they are those of another run."""
         return self.path / "initial"
 
     @property
     def origin_file(self) -> Path:
-        """Which run it was branched from, where it was."""
+        """Records which run this one was branched from, if any."""
         return self.path / "origin.json"
 
     @property
     def dataset_file(self) -> Path:
-        """What the data was that the replay began with."""
+        """Records the dataset that the replay began with, if any."""
         return self.path / "dataset.json"
 
     def __enter__(self) -> Self:
@@ -95,7 +95,7 @@ class RunDirectory:
             self._lock = None
 
     def write_config(self, config: RunConfig) -> None:
-        """Save the configuration with what else reproduces the run."""
+        """Save the configuration, the commit and the versions of packages."""
         record = {"config": to_json(config), "commit": commit(), "versions": versions()}
         with written_aside(self.config_file) as aside:
             aside.write_text(json.dumps(record, indent=2))
@@ -117,7 +117,7 @@ class RunDirectory:
 
 
 def new_directory(root: Path, config: RunConfig) -> Path:
-    """A path for a new run that no earlier one has."""
+    """A path for a new run that does not exist yet."""
     base = root / config.task.replace("/", "-") / config.algo
     for number in range(1, 10_000):
         path = base / (f"seed-{config.seed}" + (f"-{number}" if number > 1 else ""))
@@ -127,18 +127,18 @@ def new_directory(root: Path, config: RunConfig) -> Path:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what decides a result."""
+    """Versions of Python and of the packages that results depend on."""
     found = [*PACKAGES, *(name for name in EXTRAS if importlib.util.find_spec(name))]
     return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in found}
 
 
 @functools.cache
 def commit(root: Path = PACKAGE.parent) -> str:
-    """The commit of the code that runs, marked where the tree differs from it; as of when it is first asked.
+    """The git commit of the running code, with `-modified` if files differ from it; cached at the first call.
 
-    Installed elsewhere than in its own repository, in that of somebody's project say, it has none.
+    `UNKNOWN` if mulv is not in its own repository, for instance if it is installed inside another project's.
     """
-    # What a hook of git's sets would name the repository that the hook is of.
+    # Inside a git hook these variables would point to the hook's repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
 
     def git(*arguments: str) -> str:
@@ -156,7 +156,7 @@ def commit(root: Path = PACKAGE.parent) -> str:
 
 @functools.cache
 def code_version(root: Path = PACKAGE) -> str:
-    """A short name for the code that decides a run's outcome; comments and docstrings do not count."""
+    """A short hash of the code that decides a run's outcome; comments and docstrings do not change it."""
     digest = hashlib.sha256()
     for path in sorted(path for room in DECISIVE for path in (root / room).rglob("*.py")):
         tree = ast.parse(path.read_bytes())

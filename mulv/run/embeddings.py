@@ -1,8 +1,8 @@
-"""Vectors that stand for the frames of a replay, so that an update need not look at frames again.
+"""Embeddings of all frames in a replay, so that an update does not have to encode frames again.
 
-They are made by the agent as it was when a frame came in, or when all were last made anew. That is due after
-so many updates that on average few frames an update are looked at; and after every checkpoint, which does not
-hold the vectors: so a run that goes on from one makes the same.
+An embedding is computed when its frame is written, with the encoder of that time. From time to time all are
+computed again: so rarely that this costs only a few frames per update on average, and after every checkpoint.
+A checkpoint does not store embeddings, so a resumed run must compute the same ones.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from mulv.agents.base import AbstractAgent
 from mulv.data import Replay
 from mulv.run import compiled
 
-CHUNK = 16  # frames embedded at once: always as many, so that a frame's vector is the same to the bit
+CHUNK = 16  # frames embedded at once: a fixed number, so that an embedding is always the same to the bit
 
 
 class Embeddings:
-    """The vector of each row of a replay."""
+    """The embedding of each row of a replay."""
 
     def __init__(self, agent: AbstractAgent, replay: Replay):
         encoder = agent.encoder
@@ -23,15 +23,15 @@ class Embeddings:
         self._agent, self._encoder, self._replay = agent, encoder, replay
         rows = replay.layout.ring * replay.layout.lanes
         self._vectors = np.zeros((rows, encoder.dim), np.float32)
-        self._known = np.zeros_like(replay.counts)  # rows of each lane that have theirs
-        self._due = 0  # update at which all are made anew
+        self._known = np.zeros_like(replay.counts)  # rows of each lane (environment) that have an embedding
+        self._due = 0  # number of updates at which all are computed again
 
     def forget(self) -> None:
-        """Make all anew when they are next needed."""
+        """Compute all embeddings again when they are next needed."""
         self._due = 0
 
     def at(self, updates: int, state: compiled.Packed) -> np.ndarray:
-        """The vectors, by place of the row: of every row there is, once the agent is pre-trained."""
+        """The embeddings by position of the row in the replay; zeros until the encoder is pretrained."""
         if updates < self._encoder.pretraining:
             return self._vectors
         if updates >= self._due:

@@ -1,4 +1,7 @@
-"""Evaluation: whole episodes in seeded environments of their own, every one of them recorded."""
+"""Evaluation: whole episodes in separate, seeded environments; the result of every episode is kept.
+
+A lane is the index of an environment in the vector environment; each lane gives one episode.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +19,12 @@ from mulv.run.seeding import Stream
 
 
 class Stopped(Exception):
-    """The caller asked to stop in the middle."""
+    """`should_stop` returned True before the evaluation was finished."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Every episode of one evaluation, in the order of their seeds."""
+    """The result of one evaluation, with one entry per episode in the order of their seeds."""
 
     returns: list[float]
     lengths: list[int]
@@ -33,7 +36,7 @@ class Evaluation:
         return values | (self.probe.summary() if self.probe else {})
 
     def summary(self) -> dict[str, float]:
-        """Stable-Baselines3's names."""
+        """Means over episodes, under Stable-Baselines3's names."""
         values = {
             "eval/mean_reward": float(np.mean(self.returns)),
             "eval/std_reward": float(np.std(self.returns)),
@@ -45,7 +48,7 @@ class Evaluation:
 
 
 class Evaluator:
-    """Runs whole episodes, all at once, in environments that are built once and kept."""
+    """Runs one episode in each environment of a vector environment, which is built once and reused."""
 
     def __init__(self, make: Callable[[], gym.Env], *, episodes: int, seed: int, timeout: float = 60.0):
         self._make, self._episodes, self._seed, self._timeout = make, episodes, seed, timeout
@@ -62,9 +65,9 @@ class Evaluator:
         should_stop: Callable[[], bool] = lambda: False,
         watch: Callable[[np.ndarray], None] = lambda o_h: None,
     ) -> Evaluation:
-        """Evaluate. `number` tells one evaluation of a run from another: it decides the seeds.
+        """Evaluate the agent. `number` counts the evaluations of a run: each has other seeds.
 
-        `watch` is shown every observation of the first episode.
+        `watch` is called with every observation of the first episode.
         """
         envs = self._fresh_envs(number)
         first: dict[int, EpisodeSummary] = {}
@@ -88,7 +91,7 @@ class Evaluator:
                 watch(envs.obs[0])
             envs.step(np.asarray(carry.action))
             step += 1
-            # A lane that is done goes on with another episode until the last is; only its first counts.
+            # A finished lane starts another episode while others still run; only its first one counts.
             for episode in envs.finished:
                 first.setdefault(episode.lane, episode)
             envs.finished.clear()
@@ -97,7 +100,7 @@ class Evaluator:
         return Evaluation([e.ret for e in done], [e.length for e in done], successes, probe.fit())
 
     def close(self) -> None:
-        """End the environments."""
+        """Close the environments."""
         if self._envs is not None:
             self._envs.close()
 

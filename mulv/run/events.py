@@ -1,7 +1,7 @@
-"""TensorBoard's event file, written by the thread that logs.
+"""TensorBoard's event file, written in the calling thread.
 
-tensorboardX's own writer has a thread behind a queue; when a full disk ends that thread the queue is never
-emptied, and the run waits forever instead of stopping.
+tensorboardX's own writer uses a queue and a second thread. If a full disk ends that thread, the queue is
+never emptied, and the run would hang instead of stopping with an error.
 """
 
 import time
@@ -17,7 +17,7 @@ BINS = 30
 
 
 class EventFile:
-    """Scalars, and vectors as histograms. With `purge_step`, TensorBoard hides what came from there on."""
+    """Writes scalars, and vectors as histograms. TensorBoard hides earlier events from `purge_step` on."""
 
     def __init__(self, directory: Path, purge_step: int | None = None):
         directory.mkdir(parents=True, exist_ok=True)
@@ -26,13 +26,13 @@ class EventFile:
             self._writer.write_event(Event(step=purge_step, session_log=SessionLog(status=SessionLog.START)))
 
     def add(self, values: Mapping[str, float | list[float]], step: int) -> None:
-        """Values by their names, readable by others when this returns."""
+        """Write values by name; other processes can read them when this returns."""
         for name, value in values.items():
             vector = isinstance(value, list)
             summary = histogram(name, np.asarray(value), BINS) if vector else scalar(name, value)
             self._writer.write_event(Event(wall_time=time.time(), step=step, summary=summary))
-        self._writer._py_recordio_writer._writer.flush()  # not EventsWriter's: that one waits for the disk
+        self._writer._py_recordio_writer._writer.flush()  # EventsWriter.flush would wait for the disk
 
     def close(self) -> None:
-        """Finish writing."""
+        """Close the file."""
         self._writer._py_recordio_writer.close()

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as a question the loop asks between steps."""
+"""SIGTERM and Ctrl-C as a flag that the training loop checks between steps."""
 
 import signal
 import threading
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 
 class Interrupted(Exception):
-    """The run was asked to stop, and saved itself first."""
+    """The run stopped on a signal, after saving a checkpoint."""
 
     def __init__(self, signum: int):
         super().__init__(signal.Signals(signum).name)
@@ -15,9 +15,9 @@ class Interrupted(Exception):
 
 
 class Interrupts:
-    """While entered, remembers the first signal; a second one acts at once, as usual.
+    """While entered, the first signal is stored in `signum`; a second one has its usual effect.
 
-    With `listen` off signals keep what they do: the process ends without a checkpoint in mid-episode.
+    Without `listen` signals keep their usual effect: the process ends at once, without a checkpoint.
     """
 
     def __init__(self, *, listen: bool = True) -> None:
@@ -41,5 +41,5 @@ class Interrupts:
 
     @property
     def pending(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether a signal has arrived."""
         return self.signum is not None

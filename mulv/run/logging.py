@@ -16,7 +16,7 @@ from mulv.run.events import EventFile
 
 
 class Logger:
-    """Appends to a run's record. `offsets` lets a resumed run cut off what came after its checkpoint."""
+    """Appends to a run's log files. A resumed run passes `offsets`, to drop lines after its checkpoint."""
 
     def __init__(self, directory: Path, offsets: Mapping[str, int] | None = None, clock: int = 0):
         self._directory = directory
@@ -32,19 +32,19 @@ class Logger:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """Length of each file, on disk."""
+        """The length of each file, after it was synced to disk."""
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
         return {name: os.fstat(file.fileno()).st_size for name, file in self._files.items()}
 
     def metrics(self, counters: Mapping[str, int], values: Mapping[str, float | list[float]]) -> None:
-        """One line of training metrics; a vector is a histogram to TensorBoard."""
+        """Write one line of training metrics; vectors become histograms in TensorBoard."""
         self._append("metrics.jsonl", {**counters, **values})
         self._events.add(values, clock_of(counters))
 
     def evaluation(self, counters: Mapping[str, int], evaluation: Evaluation) -> None:
-        """One evaluation, every episode of it."""
+        """Write one evaluation, with the results of every episode."""
         record = {**counters, **evaluation.to_json()}
         self._append("evaluations.jsonl", record)
         self.evaluations.append(record)
@@ -54,7 +54,7 @@ class Logger:
             self._replace_npz("probe.npz", asdict(evaluation.probe))
 
     def close(self) -> None:
-        """Finish writing."""
+        """Close all files."""
         self._events.close()
         for file in self._files.values():
             file.close()
@@ -64,7 +64,7 @@ class Logger:
         self._files[name].flush()
 
     def _write_npz(self) -> None:
-        """Stable-Baselines3's evaluations.npz, whole each time."""
+        """Write all evaluations to evaluations.npz, in Stable-Baselines3's format."""
         if not self.evaluations:
             return
         columns = {
@@ -77,24 +77,24 @@ class Logger:
         self._replace_npz("evaluations.npz", columns)
 
     def latent_projection(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Where the experience lies now, in place of where it lay before."""
+        """Write the newest latent projection, which replaces the one before."""
         self._replace_npz("latent_projection.npz", columns)
 
     def reconstructions(self, clock: int, picture: np.ndarray) -> None:
-        """What the agent sees and draws, as one picture an evaluation."""
+        """Write the picture of frames and their reconstructions, one file per evaluation."""
         folder = self._directory / "reconstructions"
         folder.mkdir(exist_ok=True)
         write_png(folder / f"{clock:010d}.png", picture)
 
     def _replace_npz(self, name: str, columns: Mapping[str, Any]) -> None:
-        """Arrays as one file, whole or not at all."""
+        """Write arrays to one file, atomically."""
         arrays = {name: np.asarray(column) for name, column in columns.items()}
         with written_aside(self._directory / name) as aside, aside.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def clock_of(counters: Mapping[str, Any]) -> int:
-    """`Counters.clock` of a line; older ones were written when there was nothing but environment steps."""
+    """`Counters.clock` of a logged line; lines of older versions have no `offline_updates`."""
     return int(counters["env_steps"] + counters.get("offline_updates", 0))
 
 

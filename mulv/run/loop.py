@@ -1,4 +1,4 @@
-"""The training loop: the only code of the house that changes anything.
+"""The training loop: the only code in mulv with mutable state; agents and updates are pure functions.
 
 env ──Step──▶ replay ──Batch──▶ update(state, batch, key) ──▶ state, metrics ──▶ log, checkpoint
  ▲                                                              │
@@ -35,7 +35,7 @@ from mulv.run.updates import Batches
 
 
 class Trainer:
-    """A run in progress: everything that changes, and the few ways it does."""
+    """A run in progress: agent state, replay, environments and counters, and the loop that advances them."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class Trainer:
         self.collector = Collector(
             config, agent, envs, replay, counters, self.keys[Stream.ACT], self.rngs[Stream.WARM_UP]
         )
-        self.starts_trained = False  # then the policy, not chance, collects what is learned from first
-        self.evaluate_now = False  # due, but perhaps interrupted
+        self.starts_trained = False  # if True, the warm-up steps use the policy, not random actions
+        self.evaluate_now = False  # an evaluation is due; stays True if it is interrupted
         self.metrics: Metrics = {}
         self._finite: jax.Array | None = None
         self.evaluator = Evaluator(
@@ -65,13 +65,13 @@ class Trainer:
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """All that a checkpoint keeps of the run beside the agent's state, as JSON's types."""
+        """Everything a checkpoint stores besides the agent's state, as JSON types."""
         self.replay.flush()
         begins = bool(self.collector.envs.first.all())
         return {
             "counters": asdict(self.counters),
             "replay_counts": self.replay.counts.tolist(),
-            # Where episodes begin, `restore` writes their first rows again.
+            # If every environment is at an episode's start, `restore` writes these first rows again.
             "replay_sums": self.replay.checksums(
                 rewritten=int(begins and self.collector.envs.episodes_begun.any())
             ),
@@ -84,10 +84,10 @@ class Trainer:
         }
 
     def restore(self, state: PyTree, saved: dict[str, Any]) -> bool:
-        """Go on from the agent's state and a `state_dict`; whether an episode was cut off for it.
+        """Continue from an agent state and a `state_dict`; returns whether an episode had to be truncated.
 
-        The replay is at the saved counts already. A checkpoint within an episode cannot bring the simulator
-        back there: that episode is marked as truncated, and another begins.
+        The replay must already be at the saved counts. The simulator's state is not in a checkpoint, so an
+        episode that was running is marked as truncated, and a new one begins.
         """
         self.state = compiled.pack(state)
         self.collector.recent.extend((ret, length) for ret, length in saved["recent"])
@@ -95,10 +95,10 @@ class Trainer:
         for name, rng_state in saved["rngs"].items():
             self.rngs[Stream[name]].bit_generator.state = rng_state
         self.collector.envs.episodes_begun[:] = saved["episodes_begun"]
-        if not self.collector.envs.episodes_begun.any():  # it has only learned from data so far
+        if not self.collector.envs.episodes_begun.any():  # no environment step yet, only offline updates
             return False
         if saved["at_episode_end"]:
-            # The episodes that begin here are already counted, and their first rows written: do both again.
+            # The new episodes are already counted and their first rows written; `start` does both again.
             self.collector.envs.episodes_begun -= 1
             self.replay.counts -= 1
         else:
@@ -108,18 +108,21 @@ class Trainer:
 
     @property
     def tree(self) -> PyTree:
-        """The agent's state as the agent knows it."""
+        """The agent's state as a pytree, unpacked."""
         return compiled.unpack(self.agent, self.state)
 
     def run(self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher) -> None:
-        """Learn, log, evaluate and save until the updates on data and then the steps are done."""
+        """Train, log, evaluate and save until all offline updates and then all environment steps are done."""
         for batches in self.rounds(save, interrupts, progress):
             self.learn(batches)
 
     def rounds(
         self, save: Callable[[], None], interrupts: Interrupts, progress: Watcher
     ) -> Iterator[AnyBatch]:
-        """The run but for its updates: gives the batches of each round, and goes on once they are learned."""
+        """The training loop as a generator: yields the batches of each round of updates.
+
+        The caller must apply the updates (`learn`) before it asks for the next round.
+        """
         config, counters = self.config, self.counters
         total, evaluate_every = config.offline_updates + (config.total_steps or 0), config.eval_every or 0
         save_due_at: int | None = None
@@ -136,7 +139,7 @@ class Trainer:
                     progress.pretrained(counters.updates, self.batches.pretraining)
                 else:
                     self.send()
-                    if config.overlap:  # the device learns while the environments step
+                    if config.overlap:  # the device updates while the environments step
                         yield from self.due()
                     self.collector.receive()
                     if not config.overlap:
@@ -160,7 +163,7 @@ class Trainer:
                 self.check_finite()
                 save()
                 raise Interrupted(interrupts.signum)
-            # A checkpoint at an episode's end resumes bit for bit, so wait for one, but not forever.
+            # Only a checkpoint at an episode's end resumes bit for bit: wait for one, but not forever.
             overdue = save_due_at is not None and counters.clock - save_due_at >= config.checkpoint_every
             if (
                 save_due_at is not None
@@ -175,36 +178,36 @@ class Trainer:
         save()
 
     def send(self) -> None:
-        """One decision for every environment, on its way there."""
+        """Choose an action for every environment and send it, without waiting for the step."""
         at_random = self.batches.warming_up and not self.starts_trained
         actions = self.collector.choose(self.state, at_random=at_random)
-        # The action waited for the update, so asking whether it was finite costs nothing here.
+        # Computing the action waited for the last update, so this check costs nothing here.
         self.check_finite()
         self.collector.envs.send(actions)
 
     def due(self) -> Iterator[AnyBatch]:
-        """The batches of a round of updates, if enough are due for one."""
+        """Yields the batches of one round of updates, if enough updates are due."""
         if number := self.batches.of_steps:
             yield self.batches.draw(number, self.state)
 
     def _at_once(self, number: int) -> AnyBatch:
-        """The batches of a round of updates that no step comes between."""
+        """The batches of one round of updates without environment steps (offline or pretraining)."""
         batches = self.batches.draw(number, self.state)
-        self.check_finite()  # of the round before, which ran while these were drawn
+        self.check_finite()  # checks the previous round, which ran while these were drawn
         return batches
 
     def learn(self, batches: AnyBatch) -> None:
-        """A round of updates, in one call that is not waited for."""
+        """Run one round of updates in one compiled call, without waiting for its result."""
         key, first = self.keys[Stream.UPDATE], np.int32(self.counters.updates)
         self.take(compiled.update(self.agent, self.state, batches, key, first))
 
     def take(self, learned: compiled.Learned) -> None:
-        """What a round of updates has come to."""
+        """Store the result of a round of updates and count them."""
         self.state, self.metrics, self._finite = learned
         self.counters.updates += self._finite.size
 
     def check_finite(self) -> None:
-        """Stop if an update of the last round met a NaN or an infinity, and say where."""
+        """Raise `NonFiniteError` if an update of the last round produced a NaN or an infinity."""
         finite, self._finite = self._finite, None
         if finite is None or np.all(finite):
             return
@@ -216,7 +219,7 @@ class Trainer:
         )
 
     def evaluate(self, interrupts: Interrupts) -> Evaluation:
-        """Whole episodes in environments of their own, recorded."""
+        """Evaluate the agent in separate environments, and log the result and pictures, if there are any."""
         self.check_finite()
         evaluation = self.evaluator(
             self.agent,
@@ -235,7 +238,7 @@ class Trainer:
         return evaluation
 
     def _all_metrics(self) -> Metrics:
-        """Those of the last update, and the agent's closer look at a batch that learning does not use."""
+        """Metrics of the last update and of `agent.inspect` on a batch that training does not use."""
         if not self.metrics:
             return {}
         config, step = self.config, self.counters.clock
@@ -245,7 +248,7 @@ class Trainer:
         return self.metrics | compiled.inspect(self.agent, self.state, batch, key)
 
     def log(self, fps: float) -> None:
-        """One line of metrics; the only place that waits for the device."""
+        """Write one line of metrics; this waits for the device."""
         values = {name: np.asarray(value).tolist() for name, value in self._all_metrics().items()}
         if self.collector.recent:
             returns, lengths = zip(*self.collector.recent, strict=True)

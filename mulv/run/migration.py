@@ -1,10 +1,10 @@
-"""Configurations of older versions of mulv, as today's."""
+"""Converts configurations saved by older versions of mulv."""
 
 from typing import Any
 
 Tree = dict[str, Any]
 
-# Where a field of µLV-Rep's flat configuration is today. A group's kind is its own entry.
+# Where each field of µLV-Rep's old flat configuration is now. A group's kind has an entry of its own.
 MULV_GROUPS = {
     "latent_dim": "latent.dim",
     "twin_latents": "latent.twins",
@@ -39,7 +39,7 @@ MULV_GROUPS = {
     "bonus_memory": "bonus.memory",
     "bonus_directions": "bonus.directions",
 }
-# Fields that act only in some kinds of a group; the others never had them.
+# Fields that exist only in some kinds of a group; for other kinds they are dropped.
 ONLY_IN = {
     "latent": {"gaussian": {"covariance", "normalise"}},
     "critic": {
@@ -50,7 +50,7 @@ ONLY_IN = {
     "policy": {"sac": {"initial_temperature", "target_entropy_per_action"}, "ddpg": {"noise"}},
     "discrete_policy": {"soft": {"initial_temperature", "entropy_share"}, "greedy": {"exploration_rate"}},
 }
-# Every configuration had one, whether frames were seen or not; this one is now the default.
+# Old configurations always held an image group, even for vector tasks; these were its defaults.
 USUAL_IMAGE = {
     "embedding_dim": 32,
     "channels": 16,
@@ -70,7 +70,7 @@ RENAMED_OF_RUN = {"visits": "latent_projection"}
 
 
 def migrate(saved: Tree) -> Tree:
-    """A saved configuration under today's names; one of today is given back as it is."""
+    """A saved configuration under the present names; one that already has them is returned unchanged."""
     tree = {RENAMED_OF_RUN.get(name, name): value for name, value in saved.items()}
     agent = tree.get("agent")
     if not isinstance(agent, dict):
@@ -124,5 +124,5 @@ def _grouped(flat: Tree) -> Tree:
 
 
 def _taken(tree: Tree, names: dict[str, str]) -> Tree:
-    """What `tree` has under the old names, taken out of it, under the new ones."""
+    """Remove the old names from `tree`, and return their values under the new names."""
     return {new: tree.pop(old) for old, new in names.items() if old in tree}

@@ -1,4 +1,4 @@
-"""What a person watching a run sees."""
+"""Progress of a run: the interface for callbacks, and the progress bar."""
 
 import sys
 import time
@@ -11,23 +11,23 @@ from mulv.run.evaluation import Evaluation
 
 
 class Watcher(Protocol):
-    """Somebody who is told how a run gets on."""
+    """Callbacks that a run calls as it advances."""
 
     def step(self, env_steps: int, last_return: float | None) -> None:
-        """The run has come to `env_steps`."""
+        """Called after every step; `last_return` is that of the last finished episode."""
 
     def pretrained(self, updates: int, total: int) -> None:
-        """So many of the updates are done that no step comes between."""
+        """Called after every round of pretraining: `updates` of `total` are done."""
 
     def evaluated(self, evaluation: Evaluation) -> None:
-        """An evaluation is done."""
+        """Called after every evaluation."""
 
     def close(self) -> None:
-        """The run ends here, finished or not."""
+        """Called when the run ends, finished or not."""
 
 
 class Progress:
-    """A bar with steps, time left, the last episode's return and the last evaluation's mean."""
+    """A progress bar with steps, time left, the last episode's return and the last evaluation's mean."""
 
     def __init__(self, total: int, start: int, label: str, enabled: bool):
         quiet = not sys.stderr.isatty()
@@ -37,7 +37,7 @@ class Progress:
             desc=label,
             unit="step",
             disable=not enabled,
-            mininterval=30.0 if quiet else 0.2,  # a log file wants few lines
+            mininterval=30.0 if quiet else 0.2,  # few lines in a log file
             dynamic_ncols=not quiet,
             ncols=110 if quiet else None,
             bar_format="{desc} {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
@@ -47,7 +47,7 @@ class Progress:
         self._told = -float("inf")  # when pretraining was last shown
 
     def step(self, env_steps: int, last_return: float | None) -> None:
-        """The run has come to `env_steps`."""
+        """Advance the bar to `env_steps`."""
         if last_return is not None:
             self._shown["return"] = f"{last_return:.0f}"
         if self._bar.disable:
@@ -56,22 +56,22 @@ class Progress:
         self._bar.update(env_steps - self._bar.n)
 
     def pretrained(self, updates: int, total: int) -> None:
-        """The bar stands for a while: what it waits for."""
+        """Show the updates of pretraining beside the bar, which does not advance meanwhile."""
         self._shown["pretraining"] = f"{updates}/{total}"
         if updates >= total:
             del self._shown["pretraining"]
         if self._bar.disable:
             return
         now = time.monotonic()
-        due = now - self._told >= self._bar.mininterval  # tqdm asks only as its steps go on
+        due = now - self._told >= self._bar.mininterval  # tqdm checks this only when its count advances
         self._bar.set_postfix(self._shown, refresh=due)
         self._told = now if due else self._told
 
     def evaluated(self, evaluation: Evaluation) -> None:
-        """An evaluation is done."""
+        """Show the evaluation's mean return."""
         self._shown["eval"] = f"{np.mean(evaluation.returns):.0f}"
         self._bar.set_postfix(self._shown, refresh=True)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, which stays visible."""
         self._bar.close()

@@ -11,7 +11,7 @@ from mulv.run.directory import commit, versions
 
 
 class RunResult(TypedDict):
-    """A finished run. Lists of evaluations have one entry for each, in the order of `eval_env_steps`."""
+    """A finished run. Lists named `eval_…` have one entry per evaluation, oldest first."""
 
     suite: str
     method: str
@@ -20,27 +20,27 @@ class RunResult(TypedDict):
     env_steps: int
     updates: NotRequired[int]
     eval_env_steps: list[int]
-    eval_updates: NotRequired[list[int]]  # where the run learned from data: what its evaluations are told by
+    eval_updates: NotRequired[list[int]]  # only of runs with offline updates: updates at each evaluation
     eval_returns: list[list[float]]  # of every episode
-    eval_success: NotRequired[list[list[bool]] | None]  # None where the task has no such thing
+    eval_success: NotRequired[list[list[bool]] | None]  # None if the task reports no success
     final_mean: NotRequired[float | None]  # mean return of the last evaluation
     config: dict[str, Any]
     config_hash: str
     commit: str
     versions: dict[str, str]
     wall_s: float
-    code: NotRequired[str]  # of the code that decides a run's outcome, where a sweep ran it
+    code: NotRequired[str]  # hash of the code that decides a run's outcome; only of runs in a sweep
     dataset: NotRequired[dict[str, Any]]
     branched_from: NotRequired[dict[str, Any]]
     vmap_seeds: NotRequired[int]  # how many runs trained in one process
     threads: NotRequired[int]
-    state_sha256: NotRequired[str]  # of the agent's arrays at the end
+    state_sha256: NotRequired[str]  # of the agent's arrays at the end of the run
 
 
 def run_result(
     config: RunConfig, counters: Counters, evaluations: Sequence[dict[str, Any]], *, wall_s: float
 ) -> RunResult:
-    """The result line of a run that is no part of a suite."""
+    """The result line of a run that is not part of a suite."""
     successes = [evaluation["successes"] for evaluation in evaluations]
     result = RunResult(
         suite="single",

@@ -1,14 +1,14 @@
 """Algorithm 1's data collection: the policy up to a random step of an episode, then L uniform actions.
 
-The text ends an episode there. Here the policy takes over again: environments begin anew only at their own
-end, and what follows is data too.
+In the paper the episode ends there. Here the policy continues until the episode's own end, because the steps
+that follow are useful data too. A lane is the index of an environment in the vector environment.
 """
 
 import numpy as np
 
 
 class RollIn:
-    """Which decisions are uniform, lane by lane."""
+    """Decides for each lane at which steps of its episode actions are uniform."""
 
     def __init__(self, num_envs: int, length: int, rng: np.random.Generator):
         self._length, self._rng = length, rng
@@ -16,7 +16,10 @@ class RollIn:
         self._step = np.zeros(num_envs, np.int64)
 
     def uniform(self, first: np.ndarray, horizon: int) -> np.ndarray:
-        """For the next decision of every lane; an episode that begins draws its step below `horizon`."""
+        """Whether the next action of each lane is uniform.
+
+        `first` marks lanes whose episode begins: for these a step below `horizon` is drawn at random.
+        """
         begins = np.flatnonzero(first)
         self._begin[begins] = self._rng.integers(max(horizon, 1), size=begins.size)
         self._step[begins] = 0

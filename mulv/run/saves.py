@@ -1,4 +1,4 @@
-"""Saved agents: a directory of configuration and one checkpoint, written whole or not at all."""
+"""Saved agents: a directory with a configuration and one checkpoint, written atomically."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ CONTENT = {"config.json", "checkpoints", "lock"}
 
 
 def write_save(directory: Path, config: RunConfig, state: PyTree, env_steps: int) -> Path:
-    """Write an agent to `directory`, in place of one that was saved there; anything else there is refused."""
+    """Write an agent to `directory`; an agent saved there is replaced, any other content is an error."""
     if directory.exists():
         if not directory.is_dir():
             raise MulvError(f"{directory} is a file; save the agent to a directory")

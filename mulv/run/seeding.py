@@ -1,4 +1,4 @@
-"""One integer seed, many independent streams."""
+"""Independent random streams, all derived from one integer seed."""
 
 from enum import IntEnum
 
@@ -8,17 +8,17 @@ from jaxtyping import PRNGKeyArray
 
 
 class Stream(IntEnum):
-    """What randomness is for. Numbers are part of a run's identity: never renumber."""
+    """What a random stream is used for. Never renumber: the numbers decide the results of existing seeds."""
 
     INIT = 0  # network parameters
     ACT = 1  # exploration noise
     UPDATE = 2  # noise inside updates
-    REPLAY = 3  # which transitions are drawn
+    REPLAY = 3  # which transitions are sampled
     WARM_UP = 4  # uniform actions: before learning, and where collection asks for them
     ENV = 5  # resets of training episodes
     EVAL_ENV = 6  # resets of evaluation episodes
     EVAL_ACT = 7
-    INSPECT = 8  # what is looked at for the log; learning does not depend on it
+    INSPECT = 8  # batches and noise of logged diagnostics; training does not depend on it
 
 
 def _sequence(seed: int, stream: Stream, *path: int) -> np.random.SeedSequence:
@@ -26,15 +26,15 @@ def _sequence(seed: int, stream: Stream, *path: int) -> np.random.SeedSequence:
 
 
 def generator(seed: int, stream: Stream, *path: int) -> np.random.Generator:
-    """NumPy's side of a stream."""
+    """A NumPy generator for a stream."""
     return np.random.Generator(np.random.PCG64(_sequence(seed, stream, *path)))
 
 
 def key(seed: int, stream: Stream) -> PRNGKeyArray:
-    """JAX's side of a stream; `rbg` draws several times faster than the default on a CPU."""
+    """A JAX key for a stream; `rbg` draws several times faster than the default on a CPU."""
     return jax.random.key(int(_sequence(seed, stream).generate_state(1)[0]), impl="rbg")
 
 
 def integer(seed: int, stream: Stream, *path: int) -> int:
-    """A 31-bit seed for one thing of a stream, such as the reset of episode `path`."""
+    """A 31-bit seed for one item of a stream, such as the reset of lane and episode `path`."""
     return int(_sequence(seed, stream, *path).generate_state(1)[0] >> 1)

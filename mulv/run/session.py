@@ -1,4 +1,4 @@
-"""A run that is open: its directory is ours, its environments stand ready, its trainer knows where it was."""
+"""An open run: the locked directory, the environments, and a trainer at the first step or at a checkpoint."""
 
 import json
 import time
@@ -29,7 +29,7 @@ from mulv.run.result import RunResult, run_result
 from mulv.run.seeding import Stream
 
 Make = Callable[[], gym.Env]
-Say = Callable[[str], None]  # tells a person one line
+Say = Callable[[str], None]  # prints one line for the user
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Outcome:
 
 
 def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
-    """Refuse to resume under another configuration; only more steps are allowed."""
+    """Refuse to resume with another configuration; only `total_steps` may be larger."""
     changes = differences(saved, replace(now, total_steps=saved.total_steps))
     if (now.total_steps or 0) < (saved.total_steps or 0):
         changes += differences(saved, replace(saved, total_steps=now.total_steps))
@@ -53,7 +53,7 @@ def check_same(saved: RunConfig, now: RunConfig, path: Path) -> None:
 
 
 class RunSession:
-    """A run at its first step or at its newest checkpoint; `progress` is as for `train`."""
+    """A new run, or one resumed from its newest checkpoint; `progress` is as for `train`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class RunSession:
     ):
         saved = resume and checkpoint.saved_steps(RunDirectory(path).checkpoints)
         data = None if config.data is None or saved else read_data(config, make)
-        with ExitStack() as lock, ExitStack() as pieces:  # both are closed where something fails
+        with ExitStack() as lock, ExitStack() as pieces:  # both are closed if anything below fails
             self._directory = directory = lock.enter_context(RunDirectory(path))
             if resume:
                 check_same(directory.read_config(), config, path)
@@ -103,7 +103,7 @@ class RunSession:
         self.close()
 
     def close(self) -> None:
-        """Let go of everything, the directory last."""
+        """Close environments and files, then release the directory's lock."""
         with self._lock, self._pieces:
             pass
 
@@ -112,7 +112,7 @@ class RunSession:
         return time.perf_counter() - self._started
 
     def save(self) -> None:
-        """Write a checkpoint of the run as it is."""
+        """Write a checkpoint of the run's present state."""
         trainer = self.trainer
         meta = trainer.state_dict() | {"wall_s": self._seconds}
         clock, keep = trainer.counters.clock, trainer.config.keep_checkpoints
@@ -120,9 +120,9 @@ class RunSession:
         trainer.batches.forget()
 
     def finish(self, vmap_seeds: int = 1) -> Outcome:
-        """The run as one result line, once all else that it writes is written.
+        """Close all other files, write result.json, and return the finished run.
 
-        `vmap_seeds` is how many runs trained together; the line says it where there were several.
+        `vmap_seeds` is how many runs trained in this process; it is recorded where that is more than one.
         """
         self._pieces.close()
         counters, config = self.trainer.counters, self.trainer.config
@@ -146,12 +146,13 @@ def _bar(trainer: Trainer, enabled: bool) -> Progress:
 
 
 def replay_layout(config: RunConfig, envs: VectorEnv, data_rows: int = 0) -> ReplayLayout:
-    """Room for the capacity, or for all rows of a short run: at worst every step has its own reset.
+    """A layout with the configured capacity, or just enough rows for a short run (a reset after every step).
 
-    Each lane's share of the data comes on top: it is kept whole until steps of the run's own fill the rest.
+    `data_rows`, rows per environment of an initial dataset, are added: all of it stays until the run's own
+    steps have filled the rest.
     """
     worst = 2 * ((config.total_steps or 0) // config.repeat + config.num_envs)
-    # Between a checkpoint and the crash that falls back on the oldest one kept, so many rows may be written.
+    # Rows that may be written after the oldest checkpoint kept: a resumed run may fall back to that one.
     slack = 2 * 2 * -(-config.checkpoint_every // config.repeat) * (config.keep_checkpoints + 1)
     room = (worst, 0) if worst <= config.replay_capacity else (config.replay_capacity, slack)
     layout = ReplayLayout.of(envs.spec, lanes=envs.num_envs, capacity=room[0], slack=room[1])
@@ -161,7 +162,7 @@ def replay_layout(config: RunConfig, envs: VectorEnv, data_rows: int = 0) -> Rep
 def _begin(
     config: RunConfig, directory: RunDirectory, envs: VectorEnv, make: Make, data: RunData | None, say: Say
 ) -> Trainer:
-    """A run at its first step, or at the first update on its data."""
+    """The trainer of a new run, with its dataset (if any) in the replay."""
     agent = algorithm(config.algo).agent(config.agent, envs.spec)
     layout = replay_layout(config, envs, data.survey.rows(envs.num_envs) if data else 0)
     say(f"replay     {layout.nbytes / 1e6:.1f} MB reserved in {directory.replay}")
@@ -183,7 +184,7 @@ def _begin(
 def _resume(
     config: RunConfig, directory: RunDirectory, envs: VectorEnv, make: Make, say: Say
 ) -> tuple[Trainer, float]:
-    """A run at its newest checkpoint, and the seconds it took until there."""
+    """The trainer at the run's newest checkpoint, and the wall-clock seconds the run had taken by then."""
     agent = algorithm(config.algo).agent(config.agent, envs.spec)
     like = compiled.unpack(agent, compiled.init(agent, seeding.key(config.seed, Stream.INIT)))
     checkpoint.remove_leftovers(directory.checkpoints)

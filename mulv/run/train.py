@@ -1,4 +1,4 @@
-"""Start a run or take it up again, and see it to its end."""
+"""Start or resume a run, and train it to its end."""
 
 import functools
 from dataclasses import replace
@@ -14,7 +14,7 @@ from mulv.run.session import Make, Outcome, RunSession, Say
 
 
 def complete(config: RunConfig) -> RunConfig:
-    """The configuration with nothing left to default."""
+    """The configuration with every default of the task and the machine filled in."""
     task = resolve(config.task, config.keep)
     usual = 0 if config.offline_updates else task.env_steps
     total = usual if config.total_steps is None else config.total_steps
@@ -36,13 +36,13 @@ def complete(config: RunConfig) -> RunConfig:
 
 
 def environment_of(config: RunConfig) -> Make:
-    """What builds the environment that a configuration names."""
+    """A function that builds the environment of a configuration."""
     c = config
     return functools.partial(make_env, c.task, c.keep, c.action_repeat, c.camera, c.render_quality)
 
 
 def check_learnable(config: RunConfig, make: Make) -> None:
-    """Try the environment, and the agent on its shapes: what cannot work is said before a run begins."""
+    """Build and step the environment once, and build the agent for it, so that errors come before a run."""
     spec = preflight(make, config.env_timeout)
     algorithm(config.algo).agent(config.agent, spec)
 
@@ -57,11 +57,11 @@ def train(
     save_on_signal: bool = True,
     say: Say = lambda line: None,
 ) -> Outcome:
-    """Train on `config.data`, if any, then to `config.total_steps`, or on from the run's newest checkpoint.
+    """Train offline on `config.data`, if any, then for `config.total_steps`; with `resume`, continue the run.
 
-    `make` builds the environment where `config.task` does not name one. `progress` is whether to show a
-    bar, or who else is told. A checkpoint saved on a signal mostly lies within an episode, so that what is
-    resumed from it is not the run that was never stopped; without `save_on_signal` there is none.
+    `make` builds the environment, if it is not the one that `config.task` names. `progress` shows a bar, or
+    is a `Watcher` to be called. On a signal a checkpoint is saved unless `save_on_signal` is off. It is
+    usually in mid-episode, and a run resumed from there differs from one that was never stopped.
     """
     if make is None:
         config = complete(config)

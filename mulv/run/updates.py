@@ -1,4 +1,4 @@
-"""Which updates are due, and the batches that they learn from."""
+"""How many updates are due, and the batches for them."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from mulv.run.embeddings import Embeddings
 
 
 class Batches:
-    """Rounds of batches from a replay. `counters` say how far the run is, which others count."""
+    """Draws the batches of each round of updates from the replay; reads `counters`, never changes them."""
 
     def __init__(
         self,
@@ -31,18 +31,18 @@ class Batches:
 
     @property
     def warming_up(self) -> bool:
-        """Whether actions are uniform, and nothing is learned yet."""
+        """Whether the run is before `learning_starts`: actions are uniform, and there are no updates."""
         return self._counters.env_steps < self._config.learning_starts
 
     @property
     def pretrains(self) -> bool:
-        """Whether updates are due that the agent wants on its first data, before it acts."""
-        waiting = self.warming_up or len(self._replay) <= self._replay.layout.lanes  # resets alone
+        """Whether the agent's encoder still has to be pretrained, on the data of the warm-up."""
+        waiting = self.warming_up or len(self._replay) <= self._replay.layout.lanes  # only the rows of resets
         return self._counters.updates < self.pretraining and not waiting
 
     @property
     def of_steps(self) -> int:
-        """How many updates are due by the steps that were taken; none until they fill a round."""
+        """Updates due after the environment steps taken so far; 0 until there are enough for a round."""
         config, counters = self._config, self._counters
         learned_from = counters.agent_steps - config.learning_starts // config.repeat
         before = min(counters.updates, max(counters.offline_updates, self.pretraining))
@@ -51,12 +51,12 @@ class Batches:
 
     @property
     def of_data(self) -> int:
-        """How many updates are next, of those on what the replay began with."""
+        """Updates in the next round of offline training."""
         return min(self._round, self._config.offline_updates - self._counters.offline_updates)
 
     @property
     def of_pretraining(self) -> int:
-        """How many updates are next, of those that the agent wants on its first data."""
+        """Updates in the next round of pretraining."""
         return min(self._round, self.pretraining - self._counters.updates)
 
     @property
@@ -64,7 +64,7 @@ class Batches:
         return max(1, int(self._config.update_every * self._config.replay_ratio))
 
     def draw(self, updates: int, state: compiled.Packed, rng: np.random.Generator | None = None) -> AnyBatch:
-        """Batches for so many updates; with an `rng` of its own, the run goes on as if there were none."""
+        """Batches for `updates` updates. With a separate `rng`, the run's random stream does not advance."""
         kept = self._embeddings
         vectors = None if kept is None else kept.at(self._counters.updates, state)
         spec, rng = self._agent.batch_spec, rng or self._rng
@@ -73,6 +73,6 @@ class Batches:
         return self._replay.sample(spec, updates, rng, vectors)
 
     def forget(self) -> None:
-        """Keep nothing that a run does not have which goes on from a checkpoint of this moment."""
+        """Drop what a checkpoint does not store, so that this run continues just as a resumed one would."""
         if self._embeddings is not None:
             self._embeddings.forget()

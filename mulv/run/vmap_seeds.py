@@ -1,8 +1,8 @@
 """Several seeds of one configuration in one process, whose updates are one `vmap`.
 
-Each run keeps its environments, replay, files and checkpoints. They meet where a round of updates is due:
-those that are furthest behind learn together and go on, the others wait. So runs that were taken up at
-different steps catch up one with another, and what ends one of them does not end the others.
+Each run has its own environments, replay, files and checkpoints. When all runs have a round of updates due,
+those with the fewest updates do theirs in one call and continue, while the others wait. So runs that were
+resumed at different steps catch up with each other, and an error in one run does not end the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from mulv.run.train import check_learnable, complete, environment_of
 
 @dataclass(frozen=True)
 class Member:
-    """One of several runs that train together."""
+    """One of several runs whose updates share a `vmap`."""
 
     config: RunConfig
     path: Path
@@ -37,9 +37,9 @@ class Member:
 def train_vmapped(
     members: Sequence[Member], *, make: Make | None = None, save_on_signal: bool = True
 ) -> Iterator[tuple[Member, Outcome | Exception]]:
-    """Train runs that differ in nothing but the seed; gives each with what it came to, as it ends.
+    """Train runs that differ only in their seed; yields each with its outcome or error when it ends.
 
-    Such a run equals the one that `train` makes alone, up to rounding. A signal ends all with `Interrupted`.
+    Each run equals the same run under `train`, up to rounding. A signal ends all of them with `Interrupted`.
     """
     for member in members[1:]:
         changed = differences(replace(members[0].config, seed=0), replace(member.config, seed=0))
@@ -77,15 +77,15 @@ def train_vmapped(
 
 
 class _Going:
-    """A run on its way from one round of updates to the next."""
+    """A running member, and the batches of its next round of updates."""
 
     def __init__(self, member: Member, make: Make | None, interrupts: Interrupts, together: int):
         self.member, self._together = member, together
         config = complete(member.config) if make is None else member.config
         make = make or environment_of(config)
         self.run = RunSession(config, member.path, make, resume=member.resume, progress=member.progress)
-        self.batches: AnyBatch | None = None  # of the round that is due
-        self.error: Exception | None = None  # that the last round ended with
+        self.batches: AnyBatch | None = None  # of the next round of updates
+        self.error: Exception | None = None  # raised by the last round of updates
         self._rounds = self.trainer.rounds(self.run.save, interrupts, self.run.progress)
 
     @property
@@ -97,7 +97,7 @@ class _Going:
         return self.trainer.counters.updates
 
     def go_on(self) -> Outcome | Exception | None:
-        """Until a round of updates is due; where the run ends before, let go of it and say how it ended."""
+        """Run until updates is due (None), or to the end; then close the run, return its outcome."""
         try:
             if self.error is not None:
                 raise self.error
@@ -112,7 +112,7 @@ class _Going:
 
 
 def _learn(group: Sequence[_Going]) -> None:
-    """The round of updates that is due in all of them."""
+    """Do one round of updates of every run in the group."""
     trainers = [each.trainer for each in group]
     batches = [each.batches for each in group if each.batches is not None]
     try:
@@ -128,6 +128,6 @@ def _learn(group: Sequence[_Going]) -> None:
             )
             for trainer, its_own in zip(trainers, learned, strict=True):
                 trainer.take(its_own)
-    except Exception as error:  # such as a device without memory for all of them
+    except Exception as error:  # such as too little device memory for the whole group
         for each in group:
             each.error = error

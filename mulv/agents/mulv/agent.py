@@ -96,7 +96,7 @@ class MuLV(AbstractWindowAgent):
         state = state.with_moments_of(batch)
         data, *others = self._seen(state, batch)
 
-        # The actor climbs Q of before the step, whose layers on x_h are those that learning passes through.
+        # The actor improves on Q before this step, so that the encoding of x_h is shared with `_learn`.
         q = self._q_at(state, data.x_h)
         backup = partial(self._backup, state, data, value_key)
         targets, alone = self.bonus.backups(state.optimism, state.target_critic, backup)
@@ -126,10 +126,10 @@ class MuLV(AbstractWindowAgent):
     def update_critic(
         self, state: MuLVState, batch: Batch, a_hn: Float[Array, "batch act"], key: PRNGKeyArray
     ) -> tuple[MuLVState, Metrics]:
-        """Of rewards alone: a bonus is neither asked nor learned."""
+        """Policy evaluation of rewards only: the bonus is neither used nor updated."""
         state = state.with_moments_of(batch)
         data, *others = self._seen(state, batch)
-        a_hn = a_hn[: self.config.batch_size]  # the others of the batch are for the representation
+        a_hn = a_hn[: self.config.batch_size]  # the rest of the batch is only for the representation
         q = Model(state.target_representation, state.target_critic).q_at(data.x_hn)
         targets = data.reward + data.discount * believed(self.config, q(a_hn))
         state, metrics, _ = self._learn(state, data, targets, key)
@@ -144,7 +144,7 @@ class MuLV(AbstractWindowAgent):
         return q(a_h[None])[0] * reward_scale(self.config, state.reward_moments)
 
     def _seen(self, state: MuLVState, batch: Batch) -> list[Batch]:
-        """The batch as networks see it, in parts: one for each update of the representation."""
+        """The normalised batch, split into one part for each update of the representation."""
         c = self.config
         seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
         return [part(seen, i, c.batch_size) for i in range(c.elbo.updates)]
@@ -152,7 +152,7 @@ class MuLV(AbstractWindowAgent):
     def _backup(
         self, state: MuLVState, data: Batch, key: PRNGKeyArray, critic: LinearCritic, added: Added | None
     ) -> Float[Array, "batch"]:
-        """The L-step backup: Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
+        """The n-step target Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, critic)
         temperature = jnp.exp(state.log_temperature.params)
         u = jax.vmap(target.representation.encode)(data.x_hn)
@@ -162,7 +162,10 @@ class MuLV(AbstractWindowAgent):
     def _learn(
         self, state: MuLVState, data: Batch, targets: Float[Array, "batch"], key: PRNGKeyArray
     ) -> tuple[MuLVState, Metrics, Float[Array, "batch feature"]]:
-        """A step on the ELBO and a step of least squares policy evaluation; p(z | x_h, a_h) serves both."""
+        """A step on the ELBO and a step of least squares policy evaluation, both on one p(z | x_h, a_h).
+
+        Returns the state, metrics, and φ of the batch.
+        """
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
         ridge = getattr(c.critic, "ridge", None)
@@ -173,7 +176,7 @@ class MuLV(AbstractWindowAgent):
             p = jax.vmap(representation.p)(u, data.a_h)
             terms = batch_elbo_terms(representation, u, p, data, noise, c.elbo.kl_balance)
             elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
-            if not c.critic.trains_representation:  # the critic stands on the moving average
+            if not c.critic.trains_representation:  # the critic then uses the target representation
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
@@ -207,7 +210,7 @@ class MuLV(AbstractWindowAgent):
         return state._replace(representation=representation, critic=critic), metrics, phi
 
     def _learn_representation(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> MuLVState:
-        """A step on the ELBO alone."""
+        """The state after a step on the ELBO only."""
         c = self.config
         noise = latent_noise(c, c.batch_size, key)
 
@@ -221,7 +224,7 @@ class MuLV(AbstractWindowAgent):
         return state._replace(representation=descend(self.optimiser, state.representation, gradient)[0])
 
     def latent(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
-        """The mean of p(z | x_h, a_h); of twins, the first's."""
+        """The mean of p(z | x_h, a_h), of the first z if there are twins."""
         model, x_h = state.representation.params, see_window(self.config, state.obs_moments, memory)
         return model.p(model.encode(x_h), a_h)[0].mean
 
@@ -233,15 +236,15 @@ class MuLV(AbstractWindowAgent):
         return inspect_representation(*self._model(state), data, o_h, targets)
 
     def _model(self, state: MuLVState) -> Model:
-        """The critic, and the representation that it is trained on."""
+        """The critic with the representation that it is trained on."""
         learns = self.config.critic.trains_representation
         representation = state.representation.params if learns else state.target_representation
         return Model(representation, state.critic.params)
 
     def _q_at(self, state: MuLVState, x: Window, explores: bool = True) -> QFunction:
-        """a ↦ Q(x, a) that actions are chosen by: ⟨φ, w⟩ + b̂.
+        """a ↦ Q(x, a) = ⟨φ, w⟩ + b̂, by which actions are chosen.
 
-        Whoever does not explore has no use for a bonus, and asks the critic that sees rewards alone.
+        Without exploration an optimistic bonus is left out, and the critic trained on rewards only is used.
         """
         representation, critic = self._model(state)
         if state.optimism is not None and self.bonus.sees_rewards_alone(explores):

@@ -15,14 +15,14 @@ from mulv.agents.mulv.policy import QFunction
 from mulv.agents.mulv.representation import Latent, Representation
 from mulv.core.types import Window
 
-Added = Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]]  # to ⟨φ, w⟩, by φ
+Added = Callable[[Float[Array, "batch feature"]], Float[Array, "batch"]]  # φ to what is added to ⟨φ, w⟩
 HEADS = 2
 
 
 class LinearCritic(eqx.Module):
-    """Heads that are linear in φ: both in all of it, or where z has twins each in the part that is of its z.
+    """Two heads that are linear in φ: in all of it, or each in its own part if it has its own embedding.
 
-    `weights` holds w/√M: its gradient does not shrink as M grows, so Adam moves Q as fast as a layer would.
+    `weights` holds w/√M: its gradient does not shrink as M grows, so Adam changes Q as fast as for a layer.
     """
 
     embeddings: tuple[Embedding, ...]  # one for both heads, or one each
@@ -37,7 +37,7 @@ class LinearCritic(eqx.Module):
         drawn = [draw_embedding(config, k) for k in keys]
         self.embeddings, features = tuple(embedding for embedding, _ in drawn), drawn[0][1]
         if isinstance(first := self.embeddings[0], Distribution):
-            self.weights = jnp.stack([first.bins.centres] * HEADS, axis=1)  # which nothing trains
+            self.weights = jnp.stack([first.bins.centres] * HEADS, axis=1)  # not trained
         else:
             self.weights = jax.random.normal(weight_key, (features, HEADS)) / features**0.5
 
@@ -47,7 +47,7 @@ class LinearCritic(eqx.Module):
 
     @property
     def w(self) -> Float[Array, "feature head"]:
-        """w of each head."""
+        """The weights w of each head."""
         first = self.embeddings[0]
         if isinstance(first, Distribution):
             return jax.lax.stop_gradient(self.weights)
@@ -67,25 +67,25 @@ class LinearCritic(eqx.Module):
         values: Float[Array, "batch head"],
         targets: Float[Array, "batch"],
     ) -> Float[Array, ""]:
-        """Squared error, or of distributions cross-entropy: the heads' sum, the batch's mean."""
+        """Squared error (cross-entropy for return distributions), mean over the batch, sum over heads."""
         if not isinstance(first := self.embeddings[0], Distribution):
             return jnp.sum(jnp.mean(jnp.square(values - targets[:, None]), axis=0))
         of_heads = [jnp.mean(jax.vmap(first.loss)(part, targets)) for part in jnp.split(phi, HEADS, axis=1)]
         return jnp.sum(jnp.stack(of_heads))
 
     def with_w(self, w: Float[Array, "feature head"]) -> "LinearCritic":
-        """The same features under other weights."""
+        """The critic with the same features and weights w."""
         return eqx.tree_at(lambda c: c.weights, self, w * self.weights.shape[0] ** -0.5)
 
 
 class Model(NamedTuple):
-    """What a value is computed with."""
+    """A representation and a critic on it, which together give Q."""
 
     representation: Representation
     critic: LinearCritic
 
     def q_at(self, x: Window, added: Added | None = None) -> QFunction:
-        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ at a batch of windows, which are encoded once; plus what is `added`."""
+        """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ (+ `added`(φ)) at a batch of windows, which are encoded only once."""
         representation, critic = self
         u = jax.vmap(representation.encode)(x)
 
@@ -110,7 +110,7 @@ def least_squares(
 def solve_heads(
     critic: LinearCritic, phi: Float[Array, "batch feature"], targets: Float[Array, "batch"], ridge: float
 ) -> LinearCritic:
-    """Each head's least squares on a part of the batch of its own, so that the heads differ."""
+    """The critic with each head solved by least squares on a different part of the batch."""
     batch, sources = phi.shape[0] // HEADS, jnp.split(phi, len(critic.embeddings), axis=1)
     w = [
         least_squares(sources[i % len(sources)][rows], targets[rows], ridge)

@@ -1,4 +1,4 @@
-"""DDPG on Q(x, ·): an actor without entropy, explored by noise that falls; the planner of the pixel code."""
+"""DDPG on Q(x, ·): a deterministic actor with decaying exploration noise, as in the published pixel code."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ from mulv.core.learner import Trained, descend
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor
 
-LEAST_STD = 1e-6  # its logarithm is what is kept
+LEAST_STD = 1e-6  # above 0, because the state holds the logarithm
 
 
 @dataclass(frozen=True)
 class NoisyPolicy(ContinuousPolicy):
-    """a = tanh of the actor's mean, plus noise of deviation σ, which stands where others have a temperature.
+    """a = tanh of the actor's mean, plus noise of deviation σ, which is stored in place of the temperature.
 
-    Targets and actor see clipped noise: Q is asked for around an action, and not at its sharpest.
+    Targets and actor loss use clipped noise, which smooths Q over actions near the actor's.
     """
 
     @property
@@ -61,7 +61,7 @@ class NoisyPolicy(ContinuousPolicy):
         temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
-        """The actor one step on, and its entropy, which has none."""
+        """The actor after one step, 0 for its entropy, and metrics."""
 
         def actor_loss(actor: Actor) -> Array:
             return -jnp.mean(believed(self.config, q(self._near(actor, u, temperature, key))))
@@ -78,7 +78,7 @@ class NoisyPolicy(ContinuousPolicy):
         entropy: Float[Array, ""],
         data_size: Float[Array, ""],
     ) -> Trained:
-        """σ as it is after so much data."""
+        """σ for this size of the replay, as its logarithm."""
         return log_temperature._replace(
             params=jnp.log(jnp.maximum(noise_std(self._noise_options, data_size), LEAST_STD))
         )

@@ -1,4 +1,4 @@
-"""φ(x, a) of p(z | x, a), in which Q is linear: by random features, by networks, by enumeration."""
+"""Features φ(x, a) of p(z | x, a), in which Q is linear: random features, networks, or enumeration."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ class ClosedForm(eqx.Module):
 
 
 class MonteCarlo(eqx.Module):
-    """φ ≈ the mean of ψ over samples of z, made from the same noise for every window."""
+    """φ ≈ the mean of ψ over samples of z, with the same noise for every window."""
 
     psi: RandomFeatures
     noise: Float[Array, "sample latent"]
@@ -56,9 +56,9 @@ class MonteCarlo(eqx.Module):
 
 
 class Deep(eqx.Module):
-    """The published architecture: a layer averaged over samples of z, then another.
+    """The published architecture: a layer averaged over samples of z, then a second layer.
 
-    Its values are not linear in p(z | x, a).
+    So Q is not linear in p(z | x, a).
     """
 
     first: Linear
@@ -77,7 +77,7 @@ class Deep(eqx.Module):
 
 
 class Network(eqx.Module):
-    """φ = E_{z~p}[h(z)], h a network: over mirrored samples of z, from the same noise for every window."""
+    """φ = E_{z~p}[h(z)] with a network h, by antithetic samples of z from the same noise for all windows."""
 
     trunk: Trunk
     noise: Float[Array, "sample latent"]
@@ -105,7 +105,7 @@ class Network(eqx.Module):
 
 
 class Distribution(eqx.Module):
-    """φ = P(G ∈ bin | x, a) = E_{z~p}[P(G ∈ bin | z)]: the distribution of the return G, linear in p too."""
+    """φ = P(G ∈ bin | x, a) = E_{z~p}[P(G ∈ bin | z)]: the distribution of the return G, also linear in p."""
 
     hidden: Network
     logits: Linear
@@ -125,7 +125,7 @@ class Distribution(eqx.Module):
         return jnp.mean(jax.nn.softmax(logits, axis=-1), axis=0)
 
     def loss(self, phi: Float[Array, "feature"], target: Float[Array, ""]) -> Float[Array, ""]:
-        """Cross-entropy of φ to the target as a Gaussian over the bins."""
+        """Cross-entropy between the target, as a Gaussian over the bins, and φ."""
         return -jnp.sum(self.bins.hl_gauss(target, self.sigma) * jnp.log(phi + 1e-8))
 
 
@@ -137,13 +137,13 @@ class Enumerated(eqx.Module):
 
 
 def draw_features(options: ClosedFormConfig, latent_dim: int, key: PRNGKeyArray) -> RandomFeatures:
-    """ω and b, with a kernel as wide as the distance between latents of unit variance."""
+    """Random features, with a kernel width relative to the distance between latents of unit variance."""
     lengthscale = options.lengthscale * latent_dim**0.5
     return RandomFeatures(latent_dim, options.features, options.family, lengthscale, key=key)
 
 
 def frozen_unless(trained: bool, psi: RandomFeatures) -> RandomFeatures:
-    """Features as drawn, or open to the critic's gradient."""
+    """The features, without a gradient unless they are trained."""
     return psi if trained else jax.lax.stop_gradient(psi)
 
 
@@ -151,7 +151,7 @@ Embedding = ClosedForm | MonteCarlo | Deep | Network | Distribution | Enumerated
 
 
 def draw_embedding(config: MuLVConfig, key: PRNGKeyArray) -> tuple[Embedding, int]:
-    """The embedding that a configuration names, and how many features it has."""
+    """The embedding of a configuration, and its number of features."""
     options, latent_dim, trunk = config.critic, config.latent.dim, config.trunk
     if isinstance(config.latent, CategoricalLatent):
         return Enumerated(), latent_dim

@@ -1,8 +1,6 @@
-"""The bonus of Algorithm 1, the penalty of Algorithm 2: what the data says little of is worth more, or less.
+"""The bonus of Algorithm 1 and the penalty of Algorithm 2, for state-actions that the data covers little.
 
-And what rewards alone are worth, so that the two are seen apart.
-
-See docs/algorithms/exploration.md.
+Also a second critic that is trained on rewards only, without the bonus. See docs/algorithms/exploration.md.
 """
 
 from collections.abc import Callable
@@ -27,23 +25,23 @@ Targets = Float[Array, "batch"]
 
 
 class Optimism(NamedTuple):
-    """What is learned for the bonus."""
+    """The state of the bonus."""
 
     ellipsoid: Ellipsoid
     measure: Float[Array, "feature direction"]  # ‖φ measure‖ is ‖φ‖_{Σ⁻¹}
-    rows: Float[Array, "row feature"]  # φ of some rows of each update since Σ was rebuilt
-    age: Int[Array, ""]  # updates since then
-    rewards_alone: Trained  # weights of a critic on the same φ that no bonus reaches
+    rows: Float[Array, "row feature"]  # φ of some rows of each update since Σ was last rebuilt
+    age: Int[Array, ""]  # updates since Σ was last rebuilt
+    rewards_alone: Trained  # weights of a critic on the same φ, trained without bonus
     target_rewards_alone: Float[Array, "feature head"]
 
     def alone(self, critic: LinearCritic) -> LinearCritic:
-        """The critic that sees rewards alone, on the φ of `critic`."""
+        """The critic trained on rewards only, with the φ of `critic`."""
         return _with_weights(critic, self.rewards_alone.params)
 
 
 @dataclass(frozen=True)
 class Bonus:
-    """b̂ as an agent's part. Its state is None where the configuration says there is none."""
+    """The bonus b̂. Its state is None if the configuration has no bonus."""
 
     config: MuLVConfig
 
@@ -68,22 +66,24 @@ class Bonus:
         return self.config.bonus
 
     def of(self, optimism: Optimism, phi: Phi) -> Targets:
-        """b̂(x, a); zero until Σ has seen data."""
+        """b̂(x, a); zero until Σ contains data."""
         b, data = self._options, optimism.ellipsoid.count
         scale = b.scale * (1.0 if b.half_life is None else 0.5 ** (data / b.half_life))
         return jnp.where(data > 0, bonus(phi @ optimism.measure, scale, b.form, b.limit), 0.0)
 
     @property
     def weight(self) -> float:
-        """Of b̂ in Q: where backups are of n steps, that of the first stands for each, to know the others
-        would cost as many passes through the networks. Negative where it is a penalty.
+        """The factor of b̂ in Q; negative for a penalty.
+
+        In n-step targets b̂ of the first step is used for all n, because each of the others would cost
+        another pass through the networks.
         """
         c = self.config
         steps = sum(c.gamma**i for i in range(c.n_step))
         return steps if self._options.use == "optimism" else -steps
 
     def added(self, optimism: Optimism | None) -> Added | None:
-        """What is added to ⟨φ, w⟩ at any (x, a), in the data or not: b̂, or −b̂ where it is a penalty."""
+        """The function of φ that is added to ⟨φ, w⟩ at any (x, a), b̂ times `weight`; None without bonus."""
         return None if optimism is None else lambda phi: self.weight * self.of(optimism, phi)
 
     def backups(
@@ -92,7 +92,7 @@ class Bonus:
         critic: LinearCritic,
         backup: Callable[[LinearCritic, Added | None], Targets],
     ) -> tuple[Targets, Targets | None]:
-        """The backup of r + b̂ under a critic, and of r under that of rewards alone, from one φ."""
+        """Targets with bonus, and those of the critic of rewards only (None without a bonus), from one φ."""
         if optimism is None:
             return backup(critic, None), None
 
@@ -104,7 +104,7 @@ class Bonus:
         return targets, alone
 
     def sees_rewards_alone(self, explores: bool) -> bool:
-        """Whether actions are chosen by rewards alone. A penalty is for good."""
+        """Whether actions are chosen by rewards only: without exploration, unless the bonus is a penalty."""
         return self._options.use == "optimism" and not explores
 
     def learn(
@@ -116,7 +116,7 @@ class Bonus:
         alone: Targets,
         data_size: Float[Array, "batch"],
     ) -> tuple[Optimism, Metrics]:
-        """Σ with this update's φ; and a step of the critic of rewards alone, towards its targets `alone`."""
+        """Add this update's φ to Σ, and take a step of the critic of rewards only, towards `alone`."""
         b = self._options
 
         def loss(weights: Array) -> tuple[Array, Array]:
@@ -125,7 +125,7 @@ class Bonus:
 
         gradient, value = jax.grad(loss, has_aux=True)(optimism.rewards_alone.params)
         rewards_alone, _ = descend(optimiser, optimism.rewards_alone, gradient)
-        # A batch is drawn at random, so its first rows are.
+        # The batch is drawn at random, so its first rows are a random sample.
         rows = jax.lax.dynamic_update_slice_in_dim(
             optimism.rows, phi[: b.rows], optimism.age * b.rows, axis=0
         )
@@ -136,8 +136,8 @@ class Bonus:
             ellipsoid = now[0].rebuilt(rows, data_size[0], b.memory)
             return ellipsoid, ellipsoid.measure(b.directions), jnp.zeros_like(due)
 
-        # A loop of one turn or none, not a conditional: what is not due is not copied either, and several
-        # seeds under one vmap rebuild when theirs are due, where a conditional would in every update.
+        # A while loop of at most one iteration, not `lax.cond`: without a rebuild nothing is copied, and
+        # under vmap over seeds `cond` would rebuild in every update.
         now = (optimism.ellipsoid, optimism.measure, due)
         ellipsoid, measure, _ = jax.lax.while_loop(lambda now: now[2], rebuilt, now)
         target = polyak(optimism.target_rewards_alone, rewards_alone.params, self.config.tau)

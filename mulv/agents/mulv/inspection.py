@@ -1,4 +1,4 @@
-"""What lets a person see the representation work: metrics of one batch, computed when a line is logged."""
+"""Diagnostics of the representation and the critic on one batch, computed for each logged line."""
 
 import jax
 import jax.numpy as jnp
@@ -11,21 +11,23 @@ from mulv.core.types import Batch, Metrics
 
 
 def effective_rank(phi: Float[Array, "batch feature"]) -> Float[Array, ""]:
-    """(Σλ)² / Σλ² over the eigenvalues λ of φ's covariance: how many directions the features really use."""
+    """(Σλ)² / Σλ² over the eigenvalues λ of φ's covariance: the effective number of dimensions of φ."""
     centred = phi - jnp.mean(phi, axis=0, keepdims=True)
-    gram = centred @ centred.T  # the covariance's non-zero eigenvalues, with fewer rows than features
+    gram = centred @ centred.T  # has the covariance's non-zero eigenvalues, and fewer rows than features
     return jnp.square(jnp.trace(gram)) / (jnp.sum(jnp.square(gram)) + 1e-12)
 
 
 def mean_blur(p: Latent) -> Float[Array, ""]:
-    """How uncertain z is: mean σ, or how far the likeliest of its values is from certain."""
+    """The mean uncertainty of z: σ, or for a categorical z 1 − the largest probability."""
     if isinstance(p, Categorical):
         return jnp.mean(1 - jnp.max(jax.nn.softmax(p.logits), axis=-1))
     return jnp.mean(p.std)
 
 
 def active_latents(p: Latent) -> Float[Array, ""]:
-    """Dimensions that vary over the batch by more than their blur, or values that are somewhere likeliest."""
+    """Dimensions of z whose mean varies over the batch by more than σ; of a categorical z, values that are
+    the most likely one in some window.
+    """
     if isinstance(p, Categorical):
         return jnp.sum(jnp.any(p.logits == jnp.max(p.logits, axis=-1, keepdims=True), axis=0))
     return jnp.sum(jnp.var(p.mean, axis=0) > jnp.mean(jnp.square(p.std), axis=0))
@@ -38,10 +40,9 @@ def inspect_representation(
     repeated: Float[Array, "batch obs"],
     targets: Float[Array, "batch"],
 ) -> Metrics:
-    """Predictions from p(z | x_h, a_h) (of twins, the first), the use of its dimensions, the critic's error.
+    """Errors of predictions from p(z | x_h, a_h) (of the first z), use of its dimensions, the critic's error.
 
-    `repeated` is what the decoder would have to say for o_{h+1} to equal o_h; `targets` are what the critic
-    is trained towards.
+    `repeated` is the decoder's output that would mean o_{h+1} = o_h; `targets` are the critic's targets.
     """
     u = jax.vmap(representation.encode)(data.x_h)
     p = jax.vmap(representation.p)(u, data.a_h)
@@ -58,7 +59,7 @@ def inspect_representation(
         "representation/blur": mean_blur(first),
         "representation/active_latents": active_latents(first),
         "representation/effective_rank": effective_rank(phi),
-        # Below 1: better than saying that the last observation will repeat.
+        # Below 1: better than predicting o_{h+1} = o_h.
         "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))
         / (jnp.sum(jnp.square(o_h1 - repeated)) + 1e-8),
         "representation/reward_unexplained": jnp.mean(jnp.square(r_h - rewards[:, 0]))

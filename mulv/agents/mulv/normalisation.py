@@ -1,4 +1,4 @@
-"""A batch as the networks see it, and in parts."""
+"""Normalises a batch for the networks, and splits it into parts."""
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ def see_window(config: MuLVConfig, moments: ObsMoments, x: Window) -> Window:
 def normalise_batch(
     config: MuLVConfig, obs_moments: ObsMoments, reward_moments: RunningMoments, batch: Batch
 ) -> Batch:
-    """Whitened observations; what the decoder explains is of unit mean square."""
+    """The batch with whitened windows, scaled rewards, and decoder targets of unit mean square."""
     future = batch.future
     if config.elbo.predict_changes:
         before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
@@ -42,12 +42,12 @@ def denormalise_prediction(
     o_h: Float[Array, "batch obs"],
     said: Float[Array, "batch obs"],
 ) -> Float[Array, "batch obs"]:
-    """The observation o_{h+1} that the decoder means by what it says: `normalise_batch`, undone."""
+    """The observation o_{h+1} for the decoder's output `said`: the inverse of `normalise_batch`."""
     if config.elbo.predict_changes:
         return o_h + obs_moments.change.unscale(said)
     return obs_moments.level.unwhiten(said) if config.normalise_observations else said
 
 
 def part(batch: Batch, number: int, size: int) -> Batch:
-    """The batch's rows from `number` times `size` on, as many as `size`."""
+    """Part `number` of a batch that is split into parts of `size` rows."""
     return jax.tree.map(lambda leaf: leaf[number * size : (number + 1) * size], batch)

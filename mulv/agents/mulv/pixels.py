@@ -1,6 +1,6 @@
-"""µLV-Rep on frames: an image VAE makes a vector of each, and these vectors are what µLV-Rep observes.
+"""µLV-Rep on frames: an image VAE embeds each frame, and µLV-Rep uses the embeddings as observations.
 
-The run keeps the vectors beside its frames (run/embeddings.py), so that an update looks at few frames.
+The run stores the embeddings of all frames (run/embeddings.py), so that an update encodes only few frames.
 See docs/algorithms/pixels.md.
 """
 
@@ -30,7 +30,7 @@ class PixelState(NamedTuple):
     """Everything that is learned."""
 
     vae: Trained
-    seen: Metrics  # of the VAE's last step
+    seen: Metrics  # metrics of the VAE's last step
     mulv: MuLVState
     updates: Int[Array, ""]
 
@@ -60,7 +60,7 @@ class PixelMuLV(AbstractWindowAgent):
 
     @property
     def on_vectors(self) -> MuLV:
-        """The agent that takes embeddings for observations."""
+        """The agent whose observations are the embeddings."""
         shown = EnvSpec((self.image.embedding_dim,), self.spec.act_dim, self.spec.discrete)
         return MuLV(self.config, shown)
 
@@ -88,7 +88,10 @@ class PixelMuLV(AbstractWindowAgent):
         return self.on_vectors.act(state.mulv, embed_window(state.vae.params, memory), noise)
 
     def update(self, state: PixelState, batch: Batch, key: PRNGKeyArray) -> tuple[PixelState, Metrics]:
-        """Algorithm 1 on embeddings, and now and then a step of the VAE, which learns alone at first."""
+        """A step of Algorithm 1 on embeddings, and at every `image.every`-th update one of the VAE.
+
+        During pretraining only the VAE is trained.
+        """
         vae_key, mulv_key = jax.random.split(key)
         pretrains = state.updates < self.image.pretraining
 
@@ -126,8 +129,7 @@ class FrameEncoder(ObservationEncoder):
         return state.vae.params.embed(o_h)
 
     def pictures(self, state: PixelState, batch: Batch) -> UInt8[Array, "batch 4 64 64 3"]:
-        """Of each window: o_h, o_h as the VAE draws it, o_{h+1}, and o_{h+1} as z predicts it (of twins, the
-        first)."""
+        """For each window: o_h, its reconstruction by the VAE, o_{h+1}, its prediction from the first z."""
         embed = jax.vmap(partial(embed_all, state.vae.params))
         x_h = jax.vmap(partial(embed_window, state.vae.params))(batch.x_h)
         future = batch.future._replace(obs=embed(batch.future.obs, batch.future.mask))
@@ -150,15 +152,15 @@ def zeros_like(shapes: PyTree) -> PyTree:
 def embed_all(
     vae: ImageVAE, frames: UInt8[Array, "time 64 64 3"], mask: Bool[Array, "time"]
 ) -> Float[Array, "time obs"]:
-    """Embeddings of frames; of what is not real, zeros."""
+    """Embeddings of frames; zero where `mask` is False."""
     return jnp.where(mask[:, None], jax.vmap(vae.embed)(frames), 0.0)
 
 
 def embed_window(vae: ImageVAE, x_h: Window) -> Window:
-    """A window of frames as a window of embeddings."""
+    """The window with embeddings in place of frames."""
     return x_h._replace(obs=embed_all(vae, x_h.obs, x_h.mask))
 
 
 def mulv_agent(config: MuLVConfig, spec: EnvSpec) -> MuLV | PixelMuLV:
-    """µLV-Rep on what a task shows: vectors or frames."""
+    """The µLV-Rep agent for a task's observations: vectors or frames."""
     return MuLV(config, spec) if len(spec.obs_shape) == 1 else PixelMuLV(config, spec)

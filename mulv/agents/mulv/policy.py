@@ -1,4 +1,4 @@
-"""How actions are chosen by Q(x, ·): a learned actor where they are continuous, else the maximum itself."""
+"""Policies from Q(x, ·): a learned actor for continuous actions, the exact maximum for discrete ones."""
 
 import math
 from abc import ABC, abstractmethod
@@ -19,18 +19,18 @@ from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
 
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
-Codes = Float[Array, "batch width"]  # what an actor reads of a batch of windows
+Codes = Float[Array, "batch width"]  # encodings u of a batch of windows, the actor's input
 Temperature = Float[Array, ""]
 
 
 def believed(config: MuLVConfig, values: Float[Array, "batch head"]) -> Float[Array, "batch"]:
-    """What targets and policies take for Q of the heads' values."""
+    """The Q value that targets and policies use: minimum or mean of the critic's heads."""
     return jnp.min(values, axis=-1) if config.double_q == "lower" else jnp.mean(values, axis=-1)
 
 
 @dataclass(frozen=True)
 class AbstractEntropyPolicy(ABC):
-    """A policy whose entropy is weighed by a temperature, which is tuned."""
+    """A policy with an entropy bonus, whose weight (temperature) is tuned."""
 
     config: MuLVConfig
     spec: EnvSpec
@@ -43,7 +43,7 @@ class AbstractEntropyPolicy(ABC):
     @property
     @abstractmethod
     def target_entropy(self) -> float:
-        """The entropy that the temperature is tuned to."""
+        """The entropy that tuning the temperature aims for."""
 
     def update_temperature(
         self,
@@ -52,7 +52,7 @@ class AbstractEntropyPolicy(ABC):
         entropy: Float[Array, ""],
         data_size: Float[Array, ""],
     ) -> Trained:
-        """One step on the temperature: it rises while the policy is too certain."""
+        """The temperature after one step: it rises while the entropy is below its target."""
         # d/d(log T) of log T · (entropy − its target)
         return descend(optimiser, log_temperature, entropy - self.target_entropy)[0]
 
@@ -61,7 +61,7 @@ class AbstractEntropyPolicy(ABC):
 class ContinuousPolicy(AbstractEntropyPolicy):
     """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
 
-    It reads the window's code u under the moving average of the encoder, which changes slowly.
+    Its input is the window's code u under the target encoder, which changes slowly.
     """
 
     def init(self, key: PRNGKeyArray) -> Actor:
@@ -108,7 +108,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
-        """The actor one step on, and its entropy."""
+        """The actor after one step, its entropy, and metrics."""
         noise = self._noise(u, key)
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
@@ -126,7 +126,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
 
 @dataclass(frozen=True)
 class DiscretePolicy(AbstractEntropyPolicy):
-    """No actor: Q of every action is known, so the maximum, hard or soft, is exact."""
+    """No actor: Q of every action is computed, so the maximum, hard or soft, is exact."""
 
     def init(self, key: PRNGKeyArray) -> tuple[()]:
         return ()
@@ -178,7 +178,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         temperature: Temperature,
         key: PRNGKeyArray,
     ) -> tuple[Trained, Float[Array, ""], Metrics]:
-        """Nothing to train; the entropy of the soft policy."""
+        """The actor unchanged, the entropy of the soft policy, and metrics: there is nothing to train."""
         if isinstance(self.config.discrete_policy, GreedyPolicy):
             return trained, jnp.zeros(()), {}
         _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
@@ -188,7 +188,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         return trained, entropy, entropy_metrics(temperature, entropy)
 
     def _lower_q(self, q: QFunction, batch: int) -> Float[Array, "batch act"]:
-        """The lower of the heads' values, of every action."""
+        """Q of every action, as `believed` combines the heads."""
         actions = self.spec.act_dim
 
         def of(action: Float[Array, "act"]) -> Float[Array, "batch"]:
@@ -198,14 +198,14 @@ class DiscretePolicy(AbstractEntropyPolicy):
 
 
 def entropy_metrics(temperature: Temperature, entropy: Float[Array, ""]) -> Metrics:
-    """What is logged of a policy with entropy."""
+    """Metrics of a policy with entropy."""
     return {"train/ent_coef": temperature, "train/entropy": entropy}
 
 
 def maximise(
     q: Float[Array, "act"], temperature: Temperature, kind: str
 ) -> tuple[Float[Array, ""], Float[Array, "act"]]:
-    """The value of a finite choice, and how likely each action is."""
+    """The maximum of Q over actions, hard or soft, and the policy's probability of each action."""
     if kind == "greedy":
         return jnp.max(q), jax.nn.one_hot(jnp.argmax(q), q.shape[-1])
     return temperature * jax.nn.logsumexp(q / temperature), jax.nn.softmax(q / temperature)

@@ -1,4 +1,4 @@
-"""The representation p(z | x_h, a_h), and what it is learned with: posterior, transition, decoders, ELBO."""
+"""The representation p(z | x_h, a_h), and what trains it: posterior, latent transition, decoder, ELBO."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
 
 
 class LatentNet(eqx.Module):
-    """A distribution over z from the window's code u and what else is known."""
+    """A network from the window's code u and a further vector to a distribution over z."""
 
     join: Join
     head: Linear
@@ -54,7 +54,7 @@ class LatentPair(eqx.Module):
     """p(z | x_h, a_h) and q(z | x_h, a_h, o⁺) of one z."""
 
     prior: LatentNet
-    posterior: LatentNet | None  # None where p is its own posterior
+    posterior: LatentNet | None  # None if p is used as posterior
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         prior_key, posterior_key = jax.random.split(key)
@@ -64,7 +64,7 @@ class LatentPair(eqx.Module):
         self.posterior = LatentNet(spec.act_dim + future_dim, config, key=posterior_key) if learned else None
 
     def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
-        """q(z | x_h, a_h, o⁺), or p where that is its own posterior."""
+        """q(z | x_h, a_h, o⁺), or p if there is no learned posterior."""
         if self.posterior is None:
             return p
         seen = [future.obs.ravel(), future.mask.astype(jnp.float32)]
@@ -72,7 +72,7 @@ class LatentPair(eqx.Module):
 
 
 class Transition(eqx.Module):
-    """P(z' | z, a), as a map."""
+    """The latent transition: a deterministic map from (z, a) to z'."""
 
     trunk: Trunk
     head: Linear
@@ -111,7 +111,7 @@ class Decoder(eqx.Module):
 
 
 def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
-    """The body of what reads z."""
+    """The trunk of networks whose input is z."""
     return replace(config.trunk, depth=config.elbo.decoder_depth)
 
 
@@ -120,24 +120,24 @@ class ElboTerms(NamedTuple):
 
     obs: Float[Array, "steps"]  # −log p(o_{h+i+1} | z), up to a constant
     reward: Float[Array, "steps"]  # −log p(r_{h+i} | z)
-    kl: Float[Array, "latent"]  # KL(q ‖ p), a term a dimension
+    kl: Float[Array, "latent"]  # KL(q ‖ p), one term per dimension
 
 
 class Representation(eqx.Module):
     """p(z | x_h, a_h), q(z | x_h, a_h, o⁺), and the decoder of l future steps (eq. obs_dynamics).
 
-    Of z there may be twins, one for each critic; all else they share.
+    There may be twin latents, one z for each critic, which share everything else.
 
-    Decoders are Gaussians of unit variance around their means, on whitened observations and rewards of unit
-    mean square; the latent transition is a map, so that the likelihood of l steps given z is exact. What all
-    of it knows of the window is a code u, in which the actor reads too.
+    Decoders are Gaussians of unit variance, on whitened observations and rewards of unit mean square. The
+    latent transition is deterministic, so that the likelihood of l steps given z is exact. The window enters
+    only through its code u, which is also the actor's input.
     """
 
     encoder: Trunk
     recurrence: WindowGRU | None  # reads the window for the encoder, where there is one
     latents: tuple[LatentPair, ...]
     decoder: Decoder
-    transition: Transition | None  # None where z explains one step only
+    transition: Transition | None  # None if z explains one step only
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         encoder_key, latent_key, decoder_key, transition_key = jax.random.split(key, 4)
@@ -160,13 +160,13 @@ class Representation(eqx.Module):
         return self.encoder(flatten_window(x_h) if self.recurrence is None else self.recurrence(x_h))
 
     def p(self, u: Code, a_h: Float[Array, "act"]) -> tuple[Latent, ...]:
-        """p(z | x_h, a_h) of each z, of the window's code: the representation."""
+        """p(z | x_h, a_h) of each z, given the window's code u: the representation."""
         return tuple(latent.prior(u, a_h) for latent in self.latents)
 
     def predict(
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
     ) -> tuple[Float[Array, "steps obs"], Float[Array, "steps"]]:
-        """The observations and rewards that z leads to; `actions[0]` is a_h, which z has already taken in."""
+        """Predicted observations and rewards from z; `actions[0]` is a_h, which z already depends on."""
         latents = [z]
         for a in actions[1:]:
             assert self.transition is not None
@@ -182,13 +182,13 @@ def elbo_terms(
     noise: Float[Array, "latent"],
     kl_balance: float | None,
 ) -> ElboTerms:
-    """How well z ~ q explains the l steps that followed x_h (eq. elbo)."""
+    """The terms of the negative ELBO for z ~ q and the l steps after x_h (eq. elbo)."""
     obs, rewards = model.predict(q.sample(noise), future.actions)
     obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
     reward_error = 0.5 * jnp.square(future.rewards - rewards)
     if kl_balance is None:
         kl = q.kl(p)
-    else:  # the same value; only who moves towards whom differs
+    else:  # the same value, with the gradient divided between p and q
         still = jax.lax.stop_gradient
         kl = kl_balance * still(q).kl(p) + (1 - kl_balance) * q.kl(still(p))
     return ElboTerms(jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl)
@@ -202,7 +202,7 @@ def batch_elbo_terms(
     noise: Float[Array, "batch latent"],
     kl_balance: float | None,
 ) -> ElboTerms:
-    """`elbo_terms` of every window of a batch, by one z: twins share the batch, and cost what one does."""
+    """`elbo_terms` of every window of a batch. Twins get half of it each, so they cost as much as one z."""
     bounds = [u.shape[0] * i // len(p) for i in range(len(p) + 1)]
     given = (u, data.a_h, data.future)
     pairs = []
@@ -215,12 +215,12 @@ def batch_elbo_terms(
 
 
 def negative_elbo(terms: ElboTerms, config: MuLVConfig) -> Float[Array, ""]:
-    """−log p(o⁺, r | z) + β KL(q ‖ p): sums over steps and dimensions."""
+    """−log p(o⁺, r | z) + β KL(q ‖ p), summed over steps and dimensions."""
     kl = jnp.maximum(jnp.sum(terms.kl), config.elbo.free_nats)
     return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.elbo.kl_weight * kl
 
 
 def latent_noise(config: MuLVConfig, batch: int, key: PRNGKeyArray) -> Float[Array, "batch latent"]:
-    """What samples of z are made from."""
+    """Noise for samples of z: normal, or Gumbel for a categorical z."""
     draw = jax.random.gumbel if isinstance(config.latent, CategoricalLatent) else jax.random.normal
     return draw(key, (batch, config.latent.dim))

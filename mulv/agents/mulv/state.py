@@ -1,4 +1,4 @@
-"""What µLV-Rep learns."""
+"""The state of µLV-Rep."""
 
 from typing import NamedTuple
 
@@ -21,10 +21,10 @@ class MuLVState(NamedTuple):
     target_critic: LinearCritic
     obs_moments: ObsMoments
     reward_moments: RunningMoments
-    optimism: Optimism | None  # where there is a bonus
+    optimism: Optimism | None  # None without a bonus
 
     def with_moments_of(self, batch: Batch) -> "MuLVState":
-        """The state whose running statistics know this batch too."""
+        """The state with running statistics updated by this batch."""
         o_h, o_h1, r_h = batch.x_h.obs[:, -1], batch.future.obs[:, 0], batch.future.rewards[:, 0]
         return self._replace(
             obs_moments=self.obs_moments.update(o_h, o_h1),
@@ -32,7 +32,7 @@ class MuLVState(NamedTuple):
         )
 
     def with_targets_moved(self, tau: float) -> "MuLVState":
-        """The state whose target networks are a step of τ nearer to the trained ones."""
+        """The state with target networks moved a fraction τ towards the trained ones."""
         return self._replace(
             target_representation=polyak(self.target_representation, self.representation.params, tau),
             target_critic=polyak(self.target_critic, self.critic.params, tau),

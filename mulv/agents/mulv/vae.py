@@ -67,11 +67,11 @@ class ImageConfig(Group):
 
 
 class ImageVAE(eqx.Module):
-    """q(e | frame) and p(frame | e); the mean of q is what stands for the frame."""
+    """q(e | frame) and p(frame | e); the mean of q is the frame's embedding."""
 
     encoder: ImageEncoder
     decoder: ImageDecoder
-    background: Picture  # what every picture is taken against; no gradient reaches it
+    background: Picture  # subtracted from every picture; not trained by gradients
 
     def __init__(self, config: ImageConfig, *, key: PRNGKeyArray):
         encoder_key, decoder_key = jax.random.split(key)
@@ -80,7 +80,7 @@ class ImageVAE(eqx.Module):
         self.background = jnp.zeros(FRAME_SHAPE)
 
     def picture(self, frame: Frame) -> Picture:
-        """What the networks see of a frame."""
+        """The frame as input of the encoder: normalised, without the background."""
         return normalise(frame) - jax.lax.stop_gradient(self.background)
 
     def posterior(self, picture: Picture) -> DiagonalNormal:
@@ -88,14 +88,14 @@ class ImageVAE(eqx.Module):
         return _gaussian(self.encoder(picture))
 
     def embed(self, frame: Frame) -> Embedding:
-        """The vector that stands for a frame; not for a gradient.
+        """The embedding of a frame, for use without gradients.
 
-        Of a convolution it is only the gradients that XLA is slow with on a CPU.
+        On a CPU, XLA's plain convolution is slow only in its gradients, so it is used here.
         """
         return _gaussian(self.encoder(self.picture(frame), "plain")).mean
 
     def draw(self, embedding: Embedding) -> Frame:
-        """The frame that a vector stands for."""
+        """The reconstructed frame of an embedding."""
         return denormalise(enlarge(self.decoder(embedding)) + self.background)
 
 
@@ -108,16 +108,16 @@ class FrameElboTerms(NamedTuple):
     """The terms of one frame's negative ELBO, and the frame's embedding."""
 
     error: Float[Array, ""]  # −log p(frame | e), up to a constant: pixels of unit variance
-    kl: Float[Array, "obs"]  # KL(q ‖ N(0, I)), a term a dimension
+    kl: Float[Array, "obs"]  # KL(q ‖ N(0, I)), one term per dimension
     embedding: Embedding
 
 
 def frame_elbo_terms(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameElboTerms:
-    """How well e ~ q explains the frame that it is of."""
+    """The terms of the negative ELBO of a frame, for e ~ q."""
     picture = vae.picture(frame)
     q = vae.posterior(picture)
     drawn = vae.decoder(q.sample(noise))
-    pixels = picture.size / drawn.size  # of the frame in one that is drawn: the sum is over the frame's
+    pixels = picture.size / drawn.size  # per decoded pixel, so that the sum is over the frame's
     error = 0.5 * pixels * jnp.sum(jnp.square(shrink(picture, drawn.shape[0]) - drawn))
     unit = DiagonalNormal(jnp.zeros_like(q.mean), jnp.ones_like(q.std))
     return FrameElboTerms(error, q.kl(unit), q.mean)
@@ -126,7 +126,7 @@ def frame_elbo_terms(vae: ImageVAE, frame: Frame, noise: Embedding) -> FrameElbo
 def _look_behind(
     config: ImageConfig, vae: ImageVAE, frames: UInt8[Array, "batch 64 64 3"], number: Int[Array, ""]
 ) -> ImageVAE:
-    """The background is the mean of the frames of pre-training so far, and stays when that is over."""
+    """Update the background: the mean of all frames of pretraining so far, fixed once that is over."""
     share = jnp.where(number < config.pretraining, 1.0 / (number + 1), 0.0)
     change = share * (jnp.mean(jax.vmap(normalise)(frames), axis=0) - vae.background)
     return eqx.tree_at(lambda v: v.background, vae, vae.background + change)
@@ -140,9 +140,9 @@ def learn_frames(
     number: Int[Array, ""],
     key: PRNGKeyArray,
 ) -> tuple[Trained, Metrics]:
-    """The VAE one step on, its `number`-th from 0 while it is pre-trained.
+    """The VAE after one step, and metrics; `number` counts the updates from 0.
 
-    Metrics say how far the embeddings that were `kept` are from what it makes now.
+    Staleness is the squared difference between the stored embeddings `kept` and the present ones.
     """
     noise = jax.random.normal(key, (frames.shape[0], config.embedding_dim))
     shown = random_shift(frames, jax.random.fold_in(key, 1), pad=config.pad)

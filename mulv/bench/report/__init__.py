@@ -1,4 +1,4 @@
-"""One HTML page of all results under a directory: no network, no script, light and dark."""
+"""One HTML page of all results under a directory; it needs no network and no script."""
 
 from mulv.bench.report.page import render, write_report
 

@@ -1,4 +1,4 @@
-"""Aggregate figures: what a method reaches over tasks and seeds, with intervals (Agarwal et al., 2021)."""
+"""Figures of aggregate scores over tasks and seeds, with intervals (Agarwal et al., 2021)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -20,7 +20,7 @@ def aggregates(
     colours: Colours,
     rng: np.random.Generator,
 ) -> Html:
-    """Every aggregate figure of methods that share problems."""
+    """All aggregate figures of methods that share problems."""
     scores = {
         label: [final_scores(rows[problem], scales[problem]) for problem in problems]
         for label, rows in table.items()
@@ -98,7 +98,7 @@ def _improvement(
     colours: Colours,
     rng: np.random.Generator,
 ) -> Html:
-    # All pairs while they fit on a screen; of many methods, the first against each.
+    # All pairs if they fit on a screen; for many methods, the first against each other one.
     first = next(iter(scores))
     pairs = list(combinations(scores, 2)) if len(scores) <= 4 else [(first, y) for y in scores if y != first]
     rows = []

@@ -15,12 +15,12 @@ Colours = Mapping[str, str]  # label: CSS classes
 
 
 def figure(title: str, drawing: Html, *below: str) -> Html:
-    """A drawing under its title, with what is to be said below."""
+    """A drawing with a title above and texts below."""
     return element("figure", element("figcaption", title), drawing, *below)
 
 
 def legend(entries: Mapping[str, str], colours: Colours, level: str = "") -> Html:
-    """Names, and what is said of each, beside their colours; and the name of a level, if one is drawn."""
+    """A legend: names and their texts beside their colours, and the name of a reference level, if any."""
     items = [
         element("span", element("i", class_=colours[label]), element("span", label), " ", said)
         for label, said in entries.items()
@@ -37,7 +37,7 @@ def note(words: str) -> Html:
 def learning_curves(
     title: str, runs: Mapping[str, Sequence[Run]], colours: Colours, random: float | None
 ) -> Html:
-    """One problem: a thin line a seed, a thick one for the mean, a band for its 95 % t-interval."""
+    """The learning curves of one problem: a thin line per seed, a thick mean, and its 95 % t-interval."""
     success = all(run.success is not None for some in runs.values() for run in some)
     curves = {label: [_values(run, success) for run in some] for label, some in runs.items()}
     every = np.concatenate([values for some in curves.values() for values in some])
@@ -87,7 +87,7 @@ def _values(run: Run, success: bool) -> np.ndarray:
 
 
 def _shared(runs: Sequence[Run], values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The steps at which all runs were evaluated, and what each reached there (steps, seeds)."""
+    """The steps at which all runs were evaluated, and their values there (steps, seeds)."""
     steps = runs[0].steps
     for run in runs[1:]:
         steps = np.intersect1d(steps, run.steps)

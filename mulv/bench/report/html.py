@@ -1,10 +1,10 @@
-"""HTML and SVG from Python values: whatever is not markup already is escaped."""
+"""Builds HTML and SVG; plain strings are escaped."""
 
 from html import escape
 
 
 class Html(str):
-    """Markup; any other string is text, and is escaped where it meets markup."""
+    """Markup. Any other string is text, which `element` and `join` escape."""
 
     __slots__ = ()
 
@@ -20,12 +20,12 @@ def element(name: str, *children: str, **attributes: str | float | None) -> Html
 
 
 def join(*children: str) -> Html:
-    """Children one after another."""
+    """The children, concatenated."""
     return Html("".join(c if isinstance(c, Html) else escape(c) for c in children))
 
 
 def table(head: list[str], rows: list[list[str]], caption: str = "") -> Html:
-    """A table in a box of its own, so that a wide one scrolls there and not the page."""
+    """A table in a scrollable box, so that a wide one does not widen the page."""
     header = element("tr", *[element("th", cell, scope="col") for cell in head])
     body = [
         element("tr", element("th", first, scope="row"), *[element("td", cell) for cell in cells])

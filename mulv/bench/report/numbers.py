@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers for reading."""
 
 import math
 
@@ -6,7 +6,7 @@ MINUS = "\u2212"
 
 
 def steps(value: float) -> str:
-    """Steps: 500, 30K, 1.5M."""
+    """A number of steps: 500, 30K, 1.5M."""
     for size, unit in ((1e6, "M"), (1e3, "K")):
         if abs(value) >= size:
             return f"{value / size:.1f}".removesuffix(".0") + unit
@@ -14,7 +14,7 @@ def steps(value: float) -> str:
 
 
 def short(value: float) -> str:
-    """About three digits that matter, with a typographic minus."""
+    """A number with about three significant digits and a typographic minus."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -25,14 +25,14 @@ def short(value: float) -> str:
 
 
 def plus_minus(mean: float, spread: float) -> str:
-    """A mean and its spread, to the same decimals."""
+    """A mean ± its spread, with the same number of decimals."""
     size = max(abs(mean), spread)
     decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 0.1 else 4
     return f"{mean:,.{decimals}f} ± {spread:,.{decimals}f}".replace("-", MINUS)
 
 
 def signed(value: float) -> str:
-    """With its sign, whichever it is."""
+    """A number with its sign, also if it is positive."""
     return short(value) if value < 0 else f"+{short(value)}"
 
 
@@ -42,7 +42,7 @@ def spread(value: float, low: float, high: float) -> str:
 
 
 def fixed(value: float) -> str:
-    """A score: two decimals."""
+    """A score with two decimals."""
     return f"{value:.2f}".replace("-", MINUS)
 
 
@@ -52,7 +52,7 @@ def count(number: int, noun: str) -> str:
 
 
 def ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round numbers from low to high, about as many as wanted."""
+    """About `wanted` round numbers from low to high."""
     if not high > low:
         return [low]
     rough = (high - low) / wanted

@@ -1,4 +1,4 @@
-"""The page: a section a suite, the paper's table, speed, and what made the numbers."""
+"""The page: one section per suite, the paper's table, speed, and the provenance of all numbers."""
 
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -20,9 +20,9 @@ from mulv.bench.store import find_runs
 from mulv.core.errors import MulvError
 from mulv.data.files import written_aside
 
-COLOURS = 8  # in style.css; further methods repeat them with other dashes
+COLOURS = 8  # in style.css; further methods repeat them with dashed lines
 ENDINGS = (".html", ".htm")
-SEED = 0  # of the bootstrap: equal results give an equal page
+SEED = 0  # of the bootstrap, so that equal results give an equal page
 
 HEAD = """<!doctype html>
 <html lang="en">
@@ -39,7 +39,7 @@ HEAD = """<!doctype html>
 
 
 class Section(NamedTuple):
-    """A part of the page; two small ones share its width."""
+    """A section of the page; two small ones share a row."""
 
     anchor: str
     title: str
@@ -52,7 +52,7 @@ class Section(NamedTuple):
 
 
 def write_report(directory: Path, out: Path) -> int:
-    """Write the page of all results under a directory, whole or not at all; returns the number of runs."""
+    """Write the page of all results under a directory, atomically; returns the number of runs."""
     if out.suffix not in ENDINGS:
         raise MulvError(f"{out} is not named as a page is; let it end in {' or '.join(ENDINGS)}")
     if out.is_dir() or not out.absolute().parent.is_dir():
@@ -60,12 +60,12 @@ def write_report(directory: Path, out: Path) -> int:
     runs = to_runs(find_runs(directory))
     page = render(runs, speed(directory))
     with written_aside(out) as aside:
-        aside.write_bytes(page.encode("utf-8", errors="replace"))  # JSON may hold halves of characters
+        aside.write_bytes(page.encode("utf-8", errors="replace"))  # JSON may hold unpaired surrogates
     return len(runs)
 
 
 def render(runs: Sequence[Run], speed_tables: Sequence[Html] = ()) -> Html:
-    """The page."""
+    """The page as HTML."""
     if not any(run.returns.size for run in runs):
         raise MulvError("none of these runs was ever evaluated; there is nothing to report")
     labels = sorted({run.label for run in runs}, key=method_order)
@@ -91,7 +91,7 @@ def render(runs: Sequence[Run], speed_tables: Sequence[Html] = ()) -> Html:
 
 
 def summary(runs: Sequence[Run]) -> str:
-    """What there is, in one line."""
+    """The numbers of runs, methods and tasks, and the hours of training, in one line."""
     counted = [
         numbers.count(len(runs), "run"),
         numbers.count(len({run.method for run in runs}), "method"),
@@ -103,7 +103,7 @@ def summary(runs: Sequence[Run]) -> str:
 def suite_section(
     anchor: str, suite: str, runs: Sequence[Run], colours: Colours, rng: np.random.Generator
 ) -> Section:
-    """A suite: final returns, aggregates over its problems, a learning curve of each."""
+    """The section of a suite: final returns, aggregates over its problems, a learning curve of each."""
     table = by_label(runs)
     if not table:
         return Section(anchor, suite, element("p", "None of these runs was evaluated."), small=True)
@@ -139,13 +139,13 @@ def suite_section(
 def _aggregated(
     table: Table, titles: Mapping[str, str], colours: Colours, rng: np.random.Generator
 ) -> list[Html]:
-    """The aggregate figures, with how scores are made and what is left out."""
+    """The aggregate figures, with a text on how scores are normalised and what is left out."""
     known = scales(table)
     labels, problems = comparable(table, known)
     runs = {problem: [run for label in labels for run in table[label][problem]] for problem in problems}
     seeds = max((len(table[label][problem]) for label in labels for problem in problems), default=0)
     if seeds < 2 and (len(labels) < 2 or len(problems) < 2):
-        return []  # a run or two: the table has said it all
+        return []  # so few runs that the table suffices
     chosen = {label: table[label] for label in labels}
     said = [f"Over {', '.join(problems)}. " + _scale_words(known, problems)]
     if uneven := [problem for problem in problems if len({run.steps[-1] for run in runs[problem]}) > 1]:
@@ -171,7 +171,7 @@ ONE = {
 
 
 def _scale_words(known: Mapping[str, Scale], problems: Sequence[str]) -> str:
-    """How returns became scores, in one sentence."""
+    """A sentence on how returns were normalised to scores."""
     sources: dict[str, list[str]] = {}
     for problem in problems:
         sources.setdefault(known[problem].source, []).append(problem)

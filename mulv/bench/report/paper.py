@@ -1,4 +1,4 @@
-"""The paper's table, with ours beside it."""
+"""The paper's table, with our results beside it."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -33,10 +33,10 @@ LONG_ENOUGH = 0.95 * PAPER_STEPS  # an evaluation this late counts as one at the
 
 
 class Ours(NamedTuple):
-    """What our runs of one method reached on one task, within the paper's steps."""
+    """Returns of our runs of one method on one task, within the paper's number of steps."""
 
     task: str
-    returns: np.ndarray  # a value a seed
+    returns: np.ndarray  # one per seed
     steps: float
 
     @property
@@ -45,7 +45,7 @@ class Ours(NamedTuple):
 
 
 def ours(runs: Iterable[Run], base: str, method: str) -> Ours | None:
-    """The runs to set beside a cell: same reward if there are such, long enough, of the table's own suite."""
+    """Our runs for a cell: preferably with the paper's reward, long enough, and of the table's own suite."""
     groups: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
         name = split_task(run.task)
@@ -60,7 +60,7 @@ def ours(runs: Iterable[Run], base: str, method: str) -> Ours | None:
 
 
 def _within(runs: list[Run]) -> Ours:
-    """Each run's last evaluation within the paper's steps."""
+    """Each run's last evaluation within the paper's number of steps."""
     last = [int(np.searchsorted(run.steps, PAPER_STEPS, side="right")) - 1 for run in runs]
     returns = np.asarray([run.returns[i] for run, i in zip(runs, last, strict=True)])
     steps = min(float(run.steps[i]) for run, i in zip(runs, last, strict=True))
@@ -74,7 +74,7 @@ def _fitness(suite: str, found: Ours) -> tuple[bool, bool, bool, bool, float, in
 
 
 def paper_section(runs: Iterable[Run]) -> Html:
-    """The whole table; it stands even where there is nothing of ours."""
+    """The section with the paper's whole table, also if there are no runs of ours."""
     runs = list(runs)
     rows = []
     for named, base in PAPER_TASKS.items():
@@ -116,7 +116,7 @@ def _cell(published: Published, found: Ours | None) -> Html:
 
 
 def _difference(published: Published, found: Ours) -> list[Html]:
-    """The difference and its mark, where there is a fair one."""
+    """The difference and its mark, if the comparison is fair."""
     if not found.compares:
         return []
     seeds, difference = found.returns.size, float(found.returns.mean() - published.mean)

@@ -1,4 +1,4 @@
-"""A small plot as SVG: its colours are CSS classes, so the page's light and dark apply."""
+"""Small SVG plots. Colours are CSS classes, so that they follow the page's light or dark theme."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ import numpy as np
 from mulv.bench.report import numbers
 from mulv.bench.report.html import Html, element, join
 
-WIDTH = 400.0  # of the view box: about a figure's width on any screen, so that text keeps its size
+WIDTH = 400.0  # of the view box: about a figure's width on screen, so that text keeps its size
 Series = Sequence[float] | np.ndarray
 
 
 @dataclass
 class Plot:
-    """Axes and what is drawn between them; `marks` lie in the order they are added."""
+    """Axes and what is drawn between them; `marks` are drawn in the order in which they were added."""
 
     title: str
     x_label: str
@@ -42,24 +42,24 @@ class Plot:
         self.marks.append(element("path", element("title", said), d=self._path(xs, ys), class_=f"line {css}"))
 
     def steps(self, xs: Series, ys: Series, css: str, said: str) -> None:
-        """A line that keeps its value until the next point."""
+        """A step function, which keeps its value until the next point."""
         self.line(np.repeat(xs, 2)[1:], np.repeat(ys, 2)[:-1], css, said)
 
     def band(self, xs: Series, low: Series, high: Series, css: str) -> None:
-        """What lies between two lines, as far as the axes reach."""
+        """The area between two lines, clipped to the axes."""
         low, high = (np.clip(np.asarray(edge), *self.y_range) for edge in (low, high))
         xs = np.asarray(xs)
         outline = self._path(np.append(xs, xs[::-1]), np.append(high, low[::-1]))
         self.marks.append(element("path", d=outline + "Z", class_=f"band {css}"))
 
     def points(self, xs: Series, ys: Series, css: str, said: Sequence[str]) -> None:
-        """Points that show on hovering, with what they say."""
+        """Points that appear on hovering, with their texts."""
         for x, y, words in zip(xs, ys, said, strict=True):
             title = element("title", words)
             self.marks.append(element("circle", title, cx=self.x(x), cy=self.y(y), r=5, class_=f"hit {css}"))
 
     def level(self, y: float, said: str) -> bool:
-        """A dotted horizontal line, where it is within the axes; tells whether it is."""
+        """A dotted horizontal line, if it is within the axes; returns whether it is."""
         low, high = self.y_range
         if low <= y <= high:
             across = f"M{self.LEFT:.1f} {self.y(y):.1f}H{WIDTH - self.RIGHT:.1f}"
@@ -67,7 +67,7 @@ class Plot:
         return low <= y <= high
 
     def render(self) -> Html:
-        """The plot as an element."""
+        """The plot as an SVG element."""
         return svg(self.title, self.height, *self._axes(), *self.marks)
 
     def _axes(self) -> list[Html]:
@@ -100,7 +100,7 @@ def svg(title: str, height: float, *marks: Html, width: float = WIDTH) -> Html:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of an interval plot; without an interval it is a point."""
+    """A row of an interval plot; without an interval it is a point."""
 
     name: str
     css: str
@@ -109,8 +109,8 @@ class Row:
 
 
 def interval_plot(title: str, rows: Sequence[Row], width: float, centre: float | None = None) -> Html:
-    """Values and intervals, a row each, with their names on the left and values on the right."""
-    # Seven units are room for a letter; a longer name is cut and said in full on hovering.
+    """A plot of values and intervals, one per row, with names on the left and numbers on the right."""
+    # A letter takes about seven units; a longer name is cut, and shown in full on hovering.
     longest = min(int(width * 0.065), max(len(row.name) for row in rows))
     left, right, top, pitch = 10 + 7.0 * longest, width - 46.0, 6.0, 24.0
     ends = [end for row in rows for end in (row.interval or (row.value, row.value))]
@@ -144,8 +144,8 @@ def interval_plot(title: str, rows: Sequence[Row], width: float, centre: float |
 
 
 def padded(values: Sequence[float] | np.ndarray, share: float = 0.05) -> tuple[float, float]:
-    """A range around values, with room at its ends."""
+    """A range around values, with a margin at both ends."""
     low, high = float(np.min(values)), float(np.max(values))
     size = max(abs(low), abs(high), 1.0)
-    span = high - low if high - low > 1e-9 * size else size  # values that are all but equal still need room
+    span = high - low if high - low > 1e-9 * size else size  # for (almost) equal values
     return low - share * span, high + share * span

@@ -1,4 +1,4 @@
-"""Tables: what each method reached, speed, and what made each number."""
+"""Tables: final returns of each method, speed, and the provenance of each number."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from mulv.core.errors import MulvError
 
 
 def final_returns(methods: Table, problems: Mapping[str, str]) -> Html:
-    """The last evaluation of every method on every problem (with its title); the longer side goes down."""
+    """The last evaluation of every method on every problem (key: title); the longer side is vertical."""
     cells: dict[tuple[str, str], str] = {}
     for problem in problems:
         finals = {
@@ -47,7 +47,7 @@ def _mean(values: np.ndarray, bold: bool) -> Html:
 
 
 def speed(directory: Path) -> list[Html]:
-    """A table for each benchmark of speed under a directory."""
+    """One table per speed benchmark under a directory."""
     parts = []
     for file in sorted(directory.glob("**/speed/*.json")):
         try:
@@ -65,7 +65,7 @@ def speed(directory: Path) -> list[Html]:
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Nested figures as lines; of repeated measurements the median."""
+    """Nested numbers as (name, value) pairs; the median of repeated measurements."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _flat(inner, f"{path} · {name}" if path else name)
@@ -80,13 +80,13 @@ def _is_number(value: Any) -> bool:
 
 
 def short_commit(commit: str) -> str:
-    """A commit as people name it, with a mark where the tree differed from it."""
+    """The abbreviated hash of a commit, with a mark if files differed from it."""
     head, dash, rest = commit.partition("-")
     return head[:10] + dash + rest
 
 
 def provenance(runs: Sequence[Run]) -> Html:
-    """Which code, versions and configurations made the numbers: in short, and run by run."""
+    """Code, versions and configurations of all runs: a summary, and a table with every run."""
     packages = sorted({str(name) for run in runs for name in run.versions})
     versions = [
         [name, ", ".join(sorted({str(r.versions[name]) for r in runs if name in r.versions}))]

@@ -1,1 +1,1 @@
-"""Drawing frames: GL contexts, cameras, and what an environment of frames shows."""
+"""Rendering of frames: GL contexts, cameras, and environments whose observations are frames."""

@@ -14,13 +14,13 @@ from mulv.envs.rendering.frames import SIZE
 from mulv.envs.rendering.gl import Quality, find_gl, open_context
 
 MAX_GEOMS = 10_000
-FAST_SHADOWS = 512  # edge of the shadow map; models say 2048 or 4096
+FAST_SHADOWS = 512  # size of the shadow map; models use 2048 or 4096
 
 
 class CameraView:
-    """Draws an environment that has a MuJoCo model. Its context is made with the first frame, in that thread.
+    """Renders an environment with a MuJoCo model. The first frame creates the GL context, in its thread.
 
-    Quality `paper` is the model's own; `fast` has no multisampling and a smaller shadow map.
+    Quality `paper` uses the model's settings; `fast` has no multisampling and a smaller shadow map.
     """
 
     def __init__(self, env: Any, camera: str | int, quality: Quality | None = None):
@@ -31,7 +31,7 @@ class CameraView:
     def __call__(self, env: Any) -> np.ndarray:
         model, data = _model_and_data(env)
         if self._scene is None or self._scene.model is not model:
-            self.close()  # a task may compile its model anew at a reset
+            self.close()  # a task may compile a new model at a reset
             self._scene = _Scene(model, self.camera, self.quality)
         return self._scene.draw(data)
 
@@ -43,7 +43,7 @@ class CameraView:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         other = copy.copy(self)
-        other._scene = None  # GL's, which only one may give back
+        other._scene = None  # GL's objects may be freed only once
         return other
 
     @property
@@ -51,14 +51,14 @@ class CameraView:
         return self.camera, self.quality
 
     def close(self) -> None:
-        """Give back what GL holds; the next frame would begin anew."""
+        """Free GL's objects; the next frame creates them again."""
         if self._scene is not None:
             self._scene.close()
             self._scene = None
 
 
 class _Scene:
-    """What is loaded into GL for one model."""
+    """The GL objects of one model."""
 
     def __init__(self, model: mujoco.MjModel, camera: int, quality: Quality):
         self.model = model
@@ -74,7 +74,7 @@ class _Scene:
         self._terrain = model.hfield_data.copy()
 
     def draw(self, data: mujoco.MjData) -> np.ndarray:
-        self._gl.make_current()  # other environments of this process have contexts of their own
+        self._gl.make_current()  # other environments in this process have their own contexts
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._loaded)
         self._upload_terrain()
         every = mujoco.mjtCatBit.mjCAT_ALL.value
@@ -91,7 +91,7 @@ class _Scene:
         _OPEN.discard(self)
 
     def _upload_terrain(self) -> None:
-        """A task may grow new hills at a reset; GL has a copy of the old ones."""
+        """Upload height fields to GL again: a task may change its terrain at a reset."""
         if self._terrain.size and not np.array_equal(self._terrain, self.model.hfield_data):
             self._terrain = self.model.hfield_data.copy()
             for number in range(self.model.nhfield):
@@ -103,7 +103,7 @@ _OPEN: weakref.WeakSet[_Scene] = weakref.WeakSet()
 
 @functools.cache
 def _close_all_at_exit() -> None:
-    """Registered after MuJoCo's own farewell to the driver, so that it runs before it."""
+    """Close all scenes. Registered after MuJoCo's own exit handler, so that it runs before that one."""
 
     def close_all() -> None:
         for scene in list(_OPEN):
@@ -113,7 +113,7 @@ def _close_all_at_exit() -> None:
 
 
 def set_quality(model: mujoco.MjModel, quality: Quality) -> None:
-    """How carefully a model is drawn; the simulation does not see it."""
+    """Set the rendering quality of a model; the simulation does not depend on it."""
     model.vis.global_.offwidth = model.vis.global_.offheight = SIZE
     if quality == "fast":
         model.vis.quality.offsamples = 0
@@ -121,7 +121,7 @@ def set_quality(model: mujoco.MjModel, quality: Quality) -> None:
 
 
 def camera_number(model: mujoco.MjModel, camera: str | int) -> int:
-    """A camera by its name or number; one that is not there is named with those that are."""
+    """The number of a camera given by name or number; an unknown one is an error that lists all."""
     names = [model.camera(i).name for i in range(model.ncam)]
     if str(camera) in names:
         return names.index(str(camera))
@@ -132,7 +132,7 @@ def camera_number(model: mujoco.MjModel, camera: str | int) -> int:
 
 
 def _model_and_data(env: Any) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    """Of Gymnasium's kind of environment, or of dm_control's, which has wrappers around them."""
+    """MuJoCo's model and data, of a Gymnasium or a dm_control environment (which wraps them)."""
     if hasattr(env, "physics"):
         return env.physics.model.ptr, env.physics.data.ptr
     return env.model, env.data

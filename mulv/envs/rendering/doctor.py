@@ -1,4 +1,4 @@
-"""What this machine can draw, how fast, and what to install where it cannot."""
+"""Checks whether this machine can render frames, how fast, and what to install if it cannot."""
 
 import time
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from mulv.envs.make import make_env
 from mulv.envs.rendering.gl import BACKENDS, PACKAGES, Quality, find_gl, try_backend
 from mulv.envs.simulators import SIMULATORS
 
-SECONDS = 1.0  # that a frame rate is measured for
+SECONDS = 1.0  # duration of a measurement
 QUALITIES: tuple[Quality, ...] = ("fast", "paper")
 
 
 def examine() -> Iterator[str]:
-    """Lines of the report, as they become known; the last error is raised where nothing can be drawn."""
+    """Yields the lines of the report, and raises an error if no backend can render."""
     for backend in BACKENDS:
         trial = try_backend(backend)
         if trial.gl is None:
@@ -34,7 +34,7 @@ def examine() -> Iterator[str]:
 
 
 def frames_per_second(task: str, quality: Quality | None) -> float:
-    """Frames drawn of a resting simulator, by the clock."""
+    """The rate of rendering a task whose simulator does not step."""
     env = make_env(task, render_quality=quality)
     try:
         env.reset(seed=0)

@@ -1,4 +1,4 @@
-"""Frames instead of vectors: what agents see of a task whose name ends in -px."""
+"""Frames as observations, for tasks whose name ends in -px."""
 
 from typing import Any, Protocol
 
@@ -10,25 +10,25 @@ from gymnasium.utils import RecordConstructorArgs
 from mulv.core.errors import EnvironmentFault, MulvError
 from mulv.core.spec import FRAME_SHAPE
 
-SIZE = FRAME_SHAPE[0]  # pixels of an edge
+SIZE = FRAME_SHAPE[0]  # height and width in pixels
 FRAME_SPACE = spaces.Box(0, 255, FRAME_SHAPE, np.uint8)
 
 
 class Draw(Protocol):
-    """Draws a simulator's present state.
+    """Renders a simulator's present state.
 
-    Two that draw alike are equal, and a deep copy holds nothing of a graphics library: an environment's spec
-    at Gymnasium keeps a copy, and compares it with that of another environment made from the spec.
+    Gymnasium keeps a deep copy in an environment's spec and compares specs. So a deep copy must hold no
+    objects of a graphics library, and two that draw in the same way must be equal.
     """
 
     def __call__(self, env: Any) -> np.ndarray: ...
 
     def close(self) -> None:
-        """Give back what drawing holds on to."""
+        """Free the resources of rendering."""
 
 
 class FrameObservation(gym.Wrapper, RecordConstructorArgs):
-    """The observation is a drawn frame: one a decision, so it stands outside of `ActionRepeat`."""
+    """Makes a rendered frame the observation; wraps `ActionRepeat`, so that it renders once per decision."""
 
     def __init__(self, env: gym.Env, draw: Draw):
         RecordConstructorArgs.__init__(self, draw=draw)
@@ -64,12 +64,12 @@ class FrameObservation(gym.Wrapper, RecordConstructorArgs):
 
 
 def is_image(space: spaces.Space) -> bool:
-    """Whether observations are pictures rather than vectors."""
+    """Whether observations are images rather than vectors."""
     return isinstance(space, spaces.Box) and len(space.shape) >= (2 if space.dtype == np.uint8 else 3)
 
 
 def check_frames(space: spaces.Space) -> None:
-    """Refuse pictures that are not of the one size that networks and replay are built for."""
+    """Raise an error unless images have FRAME_SHAPE, the only shape that networks and replay support."""
     if space.shape != FRAME_SHAPE or space.dtype != np.uint8:
         raise MulvError(
             f"observations are images {space.shape} of {space.dtype}; frames must be {FRAME_SHAPE} of uint8: "

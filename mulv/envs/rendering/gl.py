@@ -1,7 +1,7 @@
-"""Finding an OpenGL that works without a display: EGL, then OSMesa, each tried in a process of its own.
+"""Finds an OpenGL that works without a display: EGL, then OSMesa, each tried in a separate process.
 
-A driver that cannot be used may crash whoever tries it, and one process can load only one of the two; so the
-trial is somebody else's. Nothing here loads GL into this process before the first frame is drawn.
+A broken driver may crash the process that tries it, and one process can load only one of the two. Nothing
+here loads GL into this process before the first frame is rendered.
 """
 
 import functools
@@ -18,31 +18,31 @@ from mulv.core.errors import MulvError
 Quality = Literal["paper", "fast"]
 BACKENDS = ("egl", "osmesa")
 PACKAGES = {"egl": "libegl1 libgl1-mesa-dri", "osmesa": "libosmesa6"}  # Debian's and Ubuntu's
-CHOSEN = "MULV_GL"  # tells worker processes what was found, so that they need not try again
+CHOSEN = "MULV_GL"  # environment variable with the result, so that worker processes need not try again
 SOFTWARE = ("llvmpipe", "softpipe", "swrast", "software")
 
 
 @dataclass(frozen=True)
 class GL:
-    """An OpenGL that drew a frame."""
+    """An OpenGL backend that has rendered a frame."""
 
     backend: str
-    renderer: str  # what it calls itself, such as llvmpipe or a GPU's name
+    renderer: str  # its own name, such as llvmpipe or a GPU's name
 
     @property
     def software(self) -> bool:
-        """Whether frames are drawn by the CPU."""
+        """Whether frames are rendered by the CPU."""
         return any(name in self.renderer.lower() for name in SOFTWARE)
 
     @property
     def quality(self) -> Quality:
-        """What `--render-quality` is unless told: the CPU pays dearly for smooth edges and shadows."""
+        """The default of `--render-quality`: `fast` on a CPU, where smooth edges and shadows are slow."""
         return "fast" if self.software else "paper"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one backend: the GL it gave, or the last line of what it said."""
+    """The result of trying a backend: its GL, or the last line of its error."""
 
     backend: str
     gl: GL | None
@@ -51,7 +51,7 @@ class Trial:
 
 @functools.cache
 def try_backend(backend: str) -> Trial:
-    """Draw one frame in another process."""
+    """Render one frame with a backend, in another process."""
     command = [sys.executable, "-m", "mulv.envs.rendering.gl_trial", backend]
     environment = {k: v for k, v in os.environ.items() if k not in ("PYOPENGL_PLATFORM", "MUJOCO_GL", CHOSEN)}
     try:
@@ -67,7 +67,7 @@ def try_backend(backend: str) -> Trial:
 
 @functools.cache
 def find_gl() -> GL:
-    """The first that works; MUJOCO_GL names another order. Where none does, what to install is one line."""
+    """The first backend that works (MUJOCO_GL sets the order); if none, an error says what to install."""
     if CHOSEN in os.environ:
         return GL(**json.loads(os.environ[CHOSEN]))
     wanted = os.environ.get("MUJOCO_GL", "").lower()
@@ -83,5 +83,5 @@ def find_gl() -> GL:
 
 
 def open_context(backend: str, width: int, height: int) -> Any:
-    """MuJoCo's own off-screen context, whatever MUJOCO_GL said when MuJoCo was loaded."""
+    """An off-screen context of MuJoCo for this backend, whatever MUJOCO_GL was when MuJoCo was imported."""
     return importlib.import_module(f"mujoco.{backend}").GLContext(width, height)

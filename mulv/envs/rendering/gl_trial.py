@@ -1,4 +1,4 @@
-"""Draw one frame with the backend that is named, and say who drew it: run by `gl.try_backend`."""
+"""Renders one frame with the named backend and prints the renderer's name; run by `gl.try_backend`."""
 
 import ctypes.util
 import json
@@ -23,12 +23,12 @@ LIBRARY = {"egl": "EGL", "osmesa": "OSMesa"}
 
 
 def main(backend: str) -> None:
-    """Exit with an error unless the ball is seen."""
+    """Exit with an error unless the rendered frame shows the ball."""
     if ctypes.util.find_library(LIBRARY[backend]) is None:
         raise SystemExit(f"lib{LIBRARY[backend]} is not installed")
     context = open_context(backend, EDGE, EDGE)
     context.make_current()
-    from OpenGL import GL  # after the context, which decides the platform that PyOpenGL loads
+    from OpenGL import GL  # after the context, on which PyOpenGL's choice of platform depends
 
     model = mujoco.MjModel.from_xml_string(SCENE)
     data = mujoco.MjData(model)

@@ -1,1 +1,1 @@
-"""What lets a person see a run work: probes, reconstructions, films."""
+"""Diagnostics of a run: probes, reconstructions, latent projections, videos, true values."""

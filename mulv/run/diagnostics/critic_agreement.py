@@ -1,4 +1,4 @@
-"""How well predicted values agree with true ones."""
+"""How well a critic's values agree with measured true values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,28 +16,28 @@ from mulv.core.types import PyTree
 from mulv.run import compiled
 from mulv.run.diagnostics.true_values import TrueValues
 
-SAMPLES = 2000  # of the bootstrap
+SAMPLES = 2000  # bootstrap samples
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement over states and actions. Intervals are of 95 %, by drawing states again."""
+    """Agreement over states and actions, with 95 % bootstrap intervals over states."""
 
-    advantage_correlation: float  # of advantages of all states at once: large ones count more
+    advantage_correlation: float  # of advantages pooled over states: states with large ones count more
     advantage_correlation_interval: Interval
-    state_correlation: float  # the mean over states of the correlation among each one's actions
+    state_correlation: float  # correlation over the actions of one state, averaged over states
     state_correlation_interval: Interval
-    best_above_mean: float  # share of states whose predicted best action is truly above their mean action
+    best_above_mean: float  # share of states where the predicted best action has a positive true advantage
     best_above_mean_interval: Interval
     advantage_scale: float  # standard deviation of predicted advantages over that of true ones
-    value_correlation: float  # over states, of the policy's own action
+    value_correlation: float  # over states, for the policy's own action
     value_bias: float  # mean of predicted − true, in standard deviations of the true values
     value_rmse: float  # the same unit
 
 
 def agreement(predicted: np.ndarray, true: np.ndarray, seed: int = 0) -> Agreement:
-    """Of arrays (state, action) whose first action is the policy's own."""
+    """The agreement of two arrays (state, action) of values; the first action is the policy's own."""
     if predicted.shape != true.shape or predicted.ndim != 2:
         raise MulvError(f"values {predicted.shape} and {true.shape} are not of the same states and actions")
     predicted, true = predicted.astype(np.float64), true.astype(np.float64)
@@ -68,23 +68,24 @@ def agreement(predicted: np.ndarray, true: np.ndarray, seed: int = 0) -> Agreeme
 
 
 def correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Pearson's; 0 where one of them is constant."""
+    """Pearson's correlation; 0 if one of them is constant."""
     one, other = one - one.mean(), other - other.mean()
     return float((one * other).sum() / np.sqrt(np.square(one).sum() * np.square(other).sum() + 1e-30))
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What a critic that knows all but the noise of true values would have: √ of their reliability."""
+    """The correlations that a perfect critic would reach, given the noise of the measured values."""
 
     advantage_correlation: float
     state_correlation: float
 
 
 def ceiling(returns: np.ndarray) -> Ceiling | None:
-    """Of returns (state, action, repeat), by how well the means of both halves of the repeats agree.
+    """The ceiling of returns (state, action, repeat), from the agreement r of two halves of the repeats.
 
-    None where there is one repeat. The mean of all has the reliability 2r / (1 + r) (Spearman and Brown).
+    It is √ of the reliability of the mean over repeats, 2r / (1 + r) (Spearman and Brown). None for a single
+    repeat.
     """
     if returns.shape[-1] < 2:
         return None
@@ -104,10 +105,10 @@ def predicted_values(
     truth: TrueValues,
     shown: Callable[[np.ndarray], np.ndarray] = lambda obs: obs,
 ) -> np.ndarray:
-    """Q(x, a) of each critic at the states and actions of `truth`: state, action, head.
+    """Q(x, a) of each critic at the states and actions of `truth`, as an array (state, action, head).
 
-    The agent's memory is what it observed of the episode until there. `shown` makes the observations that the
-    agent sees of those that the policy saw.
+    The agent's memory is built from the episode up to the state. `shown` maps the observations of the policy
+    that acted to those that this agent sees.
     """
     episodes, length = truth.obs.shape[:2]
     obs = shown(truth.obs.reshape(episodes * length, -1)).reshape(episodes, length, -1)

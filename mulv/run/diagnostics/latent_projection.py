@@ -1,4 +1,4 @@
-"""Where the experience lies in the latent space: the mean of p(z | x, a) along its two widest directions."""
+"""Transitions of the replay in the latent space: means of p(z | x, a) on two principal components."""
 
 from dataclasses import replace
 
@@ -9,18 +9,19 @@ from mulv.core.spec import BatchSpec
 from mulv.data import Replay
 from mulv.run import compiled
 
-POINTS = 1024  # always as many, so that one compiled function does
+POINTS = 1024  # a fixed number, so that the function is compiled once
 
 
 def latent_projection(
     agent: AbstractAgent, state: compiled.Packed, replay: Replay
 ) -> dict[str, np.ndarray] | None:
-    """Transitions from all over the replay; None where the agent has no latent.
+    """Evenly spaced transitions of the replay, projected; None if the agent has no latent.
 
-    `points` are two coordinates each, `share` is how much of the latents' variance they show, `age` is 0 for
-    the oldest transition of its lane and 1 for the newest, `reward` is what it paid.
+    `points` has two coordinates per transition, `share` is the fraction of the latents' variance along each
+    of them, `age` is 0 for the oldest transition of its lane (environment) and 1 for the newest, and `reward`
+    is its reward.
     """
-    if not isinstance(agent.batch_spec, BatchSpec):  # a memory that is not cut from the replay as it is
+    if not isinstance(agent.batch_spec, BatchSpec):  # a recurrent memory cannot be read from the replay
         return None
     spec = replace(agent.batch_spec, batch_size=POINTS)
     lane, t = replay.transitions(spec.window)
@@ -36,7 +37,7 @@ def latent_projection(
 
 
 def principal_components(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Coordinates along the two widest directions, and their shares of the variance."""
+    """Coordinates along the first two principal components, and their shares of the variance."""
     centred = rows - rows.mean(axis=0)
     _, widths, directions = np.linalg.svd(centred, full_matrices=False)
     variance = np.square(widths)

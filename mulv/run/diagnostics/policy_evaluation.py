@@ -1,4 +1,4 @@
-"""A critic learns the value of a fixed policy from fixed data; nothing is improved or collected."""
+"""Trains a critic to evaluate a fixed policy from fixed data."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,13 +21,13 @@ ROUND = 8  # updates in one compiled call
 
 
 class EvaluationData:
-    """A replay as a task shows it, and what a fixed policy does at each of its rows."""
+    """A replay with a task's observations, and a fixed policy's action at each row."""
 
     def __init__(self, replay: Replay, shown: np.ndarray, policy_actions: np.ndarray):
-        """`shown` and `policy_actions` have a row for each that the replay ever wrote, lane by lane."""
+        """`shown` and `policy_actions` have one row per replay row, lane (environment) after lane."""
         self._replay, self._obs_dim = replay, shown.shape[1]
         rows = np.concatenate([shown, policy_actions], axis=1)
-        # The replay cuts windows of any vectors: here an observation and the policy's action after it.
+        # `Replay.sample` cuts windows of any vectors: here of an observation with the policy's action at it.
         self._vectors = np.zeros((replay.layout.ring * replay.layout.lanes, rows.shape[1]), np.float32)
         self._vectors[places(replay)] = rows
 
@@ -49,14 +49,14 @@ class EvaluationData:
 
 
 def places(replay: Replay) -> np.ndarray:
-    """Where the replay's rows are, lane by lane in the order in which they were written."""
+    """The positions of the replay's rows, lane after lane, each in the order of writing."""
     if (replay.counts > replay.layout.capacity).any():
         raise MulvError(f"the replay in {replay.directory} has come round: episodes lack their beginnings")
     return replay.written_since(np.zeros_like(replay.counts))
 
 
 def policy_actions(agent: AbstractAgent, packed: compiled.Packed, replay: Replay) -> np.ndarray:
-    """What a policy does without noise at each row of a replay, from its own memory of the episode."""
+    """The policy's action without noise at each row of a replay, with its memory of the episode so far."""
     obs = replay.obs_at(places(replay))
     found, begin = [], 0
     for lane, count in enumerate(replay.counts):
@@ -95,7 +95,7 @@ def evaluate_fixed_policy(
     key: PRNGKeyArray,
     report: Callable[[int, compiled.Packed, Metrics], None] = lambda done, packed, metrics: None,
 ) -> compiled.Packed:
-    """The agent's state after so many updates of its critic; `report` is shown it after each round."""
+    """The agent's state after `updates` updates of its critic; `report` is called after each round."""
     spec = agent.batch_spec
     if not isinstance(spec, BatchSpec) or agent.encoder is not None:
         raise MulvError(f"{type(agent).__name__} does not learn from windows of vectors")
@@ -119,7 +119,7 @@ def _update_critic(
     key: PRNGKeyArray,
     first_update: Int[Array, ""],
 ) -> tuple[compiled.Packed, Metrics, Bool[Array, ""]]:
-    """One update per batch in a single scan; the last one's metrics, and whether all were finite."""
+    """The state after one update per batch, in a single scan; the last metrics; whether all were finite."""
 
     def body(state: PyTree, xs: tuple[Batch, Array, Array]) -> tuple[PyTree, tuple[Metrics, Array]]:
         batch, a_hn, number = xs

@@ -1,7 +1,7 @@
-"""Strips: what an agent that sees frames saw, and beside it what it makes of that; as PNG files.
+"""Grids of frames and the agent's reconstructions of them, as PNG files.
 
-A column is a transition of the replay, from its oldest to its newest. For µLV-Rep its rows are the frame, the
-frame as the VAE draws it, the next frame, and the next frame as predicted.
+Each column is a transition of the replay, from the oldest to the newest. For µLV-Rep the rows are the frame,
+its reconstruction by the VAE, the next frame, and the prediction of the next frame.
 """
 
 from dataclasses import replace
@@ -16,12 +16,12 @@ from mulv.data.files import written_aside
 from mulv.run import compiled
 
 COLUMNS = 8
-SCALE = 2  # pixels of the picture for one of a frame
-GAP, GREY = 1, 128  # pixels of a frame between frames, and their colour
+SCALE = 2  # enlargement of the grid
+GAP, GREY = 1, 128  # width of the lines between frames (before enlargement), and their colour
 
 
 def reconstruction_grid(agent: AbstractAgent, state: compiled.Packed, replay: Replay) -> np.ndarray | None:
-    """A picture of transitions from all over the replay; None where the agent draws nothing."""
+    """The grid of evenly spaced transitions of the replay; None if the agent has no encoder of frames."""
     if agent.encoder is None or not isinstance(agent.batch_spec, BatchSpec):
         return None
     spec = replace(agent.batch_spec, batch_size=COLUMNS)
@@ -33,7 +33,7 @@ def reconstruction_grid(agent: AbstractAgent, state: compiled.Packed, replay: Re
 
 
 def tile(pictures: np.ndarray) -> np.ndarray:
-    """One picture of (column, row) pictures, with grey lines between them."""
+    """One picture from an array (column, row) of pictures, with grey lines between them."""
     columns, rows, height, width, colours = pictures.shape
     whole = np.full((rows * (height + GAP) - GAP, columns * (width + GAP) - GAP, colours), GREY, np.uint8)
     for (column, row), _ in np.ndenumerate(pictures[:, :, 0, 0, 0]):
@@ -43,12 +43,12 @@ def tile(pictures: np.ndarray) -> np.ndarray:
 
 
 def enlarge(picture: np.ndarray, scale: int) -> np.ndarray:
-    """Every pixel as a square of them."""
+    """The picture enlarged: each pixel becomes a square of `scale` × `scale` pixels."""
     return picture.repeat(scale, axis=0).repeat(scale, axis=1)
 
 
 def write_png(path: Path, picture: np.ndarray) -> None:
-    """A picture as a file, whole or not at all."""
+    """Write a picture to a PNG file, atomically."""
     import imageio.v3 as imageio
 
     with written_aside(path) as aside:

@@ -1,11 +1,11 @@
-"""Q^π(x, a) as it is: put the simulator back where it was, take the action, follow the policy.
+"""True Q^π(x, a) by simulation: restore the simulator's state, take the action, then follow the policy.
 
-States lie along episodes of the policy as it explores. From each, several actions are tried, and after each
-the policy acts without noise from its own memory. Everything is deterministic from there, so one rollout is
-the exact discounted return, but for what follows its last step. Where bodies hit the ground it is not a
-smooth function of the action, so that no network learns all of it: every action is tried several times, moved
-a little each time, and the mean of these returns is what a critic is compared with. How much they differ says
-how well any smooth critic can agree (`critic_agreement.ceiling`).
+States are taken from episodes of the exploring policy. At each, several actions are tried, and after each of
+them the policy acts without noise, with its memory of the episode. All of this is deterministic, so one
+rollout gives the exact discounted return up to the rewards after its last step. Contacts make this return a
+rough function of the action, which no network can fit exactly. So every action is tried several times with
+small perturbations, and critics are compared with the mean of these returns. Their variance limits how well
+any smooth critic can agree (`critic_agreement.ceiling`).
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from mulv.run import compiled, seeding
 from mulv.run.compiled import Carry
 from mulv.run.seeding import Stream
 
-UNSEEN = 0.02  # the share of a return of equal rewards that may follow a rollout's last step
+UNSEEN = 0.02  # largest share of the return (of constant rewards) that may come after a rollout's last step
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class TruthOptions:
 
 
 class TrueValues(NamedTuple):
-    """Rewards that follow each tried action, and the episodes that led to the states they were tried at.
+    """The rewards after each tried action, and the episodes that the states are taken from.
 
-    Rows of `obs` and `past_actions` are as a replay has them: an observation and the action before it.
+    As in a replay, a row of `obs` and `past_actions` is an observation and the action before it.
     """
 
-    obs: np.ndarray  # episode, time, obs: as the policy sees them, zero after the end
+    obs: np.ndarray  # episode, time, obs: as the policy sees them, zero after the episode's end
     past_actions: np.ndarray  # episode, time, act
-    episode: np.ndarray  # state: which episode it is of
-    time: np.ndarray  # state: and where in it
+    episode: np.ndarray  # state: index of its episode
+    time: np.ndarray  # state: step in that episode
     tried: np.ndarray  # state, action, act; the first is the policy's own
     rewards: np.ndarray  # state, action, repeat, horizon; zero after a termination
 
@@ -79,7 +79,7 @@ class TrueValues(NamedTuple):
 
     @staticmethod
     def load(path: Path, options: TruthOptions) -> "TrueValues":
-        """What `save` wrote, if it was measured with these options."""
+        """Read what `save` wrote; an error if it was measured with other options."""
         with np.load(path) as saved:
             found = {name: saved[f"option_{name}"].item() for name in asdict(options)}
             if found != asdict(options):
@@ -88,7 +88,7 @@ class TrueValues(NamedTuple):
 
 
 def discounted(rewards: np.ndarray, gamma: float) -> np.ndarray:
-    """Σ γ^i r_{h+i} over the last axis; refused where much would follow its end."""
+    """Σ γ^i r_{h+i} over the last axis; an error if that axis is too short for the discount."""
     horizon = rewards.shape[-1]
     if gamma**horizon > UNSEEN:
         enough = int(np.ceil(np.log(UNSEEN) / np.log(gamma))) if gamma < 1 else None
@@ -106,7 +106,7 @@ class _Start:
     episode: int
     time: int
     simulator: SimulatorState
-    carry: Carry  # of one lane: the policy's memory, and its action without noise
+    carry: Carry  # of one environment: the policy's memory, and its action without noise
 
 
 def measure_true_values(
@@ -116,7 +116,7 @@ def measure_true_values(
     options: TruthOptions,
     say: Callable[[int], None] = lambda done: None,
 ) -> TrueValues:
-    """True values of an agent's policy; `say` is told how many states are done."""
+    """Measure true values of an agent's policy; `say` is called with the number of states done."""
     lanes = [make() for _ in range(options.actions * options.repeats)]
     spec = env_spec(lanes[0])
     spec.require_continuous("a measurement of true values")
@@ -169,7 +169,7 @@ def _find_starts(
             obs, _ = env.reset(seed=seeding.integer(options.seed, Stream.ENV, len(episodes)))
             carry = compiled.init_carry(agent, 1)
             seen, taken, ended = [obs], [np.zeros(agent.spec.act_dim, np.float32)], False
-            next_start = int(rng.integers(options.every))  # elsewhere in each episode's cycle
+            next_start = int(rng.integers(options.every))  # other steps in every episode
             while not ended and len(starts) < options.states:
                 now = (np.asarray(obs)[None], np.asarray([len(seen) == 1]), key, np.int32(step))
                 if len(seen) > next_start:
@@ -197,7 +197,7 @@ def _follow(
     horizon: int,
     key: PRNGKeyArray,
 ) -> np.ndarray:
-    """The rewards after each action: one is taken in each lane, and then the policy acts."""
+    """The rewards after each action. Environment i of `lanes` takes action i, then the policy acts in all."""
     for env in lanes:
         restore_state(env, start.simulator)
     memory = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf), len(lanes), axis=0), start.carry.memory)

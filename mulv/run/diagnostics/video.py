@@ -1,4 +1,4 @@
-"""The first episode of an evaluation as a film."""
+"""Writes the first episode of an evaluation as a video."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,12 +9,12 @@ from mulv.core.errors import MulvError
 from mulv.core.spec import EnvSpec
 from mulv.run.diagnostics.reconstructions import enlarge
 
-SCALE = 4  # pixels of the film for one of a frame
+SCALE = 4  # enlargement of frames
 FRAMES_PER_SECOND = 20
 
 
 class Film:
-    """Frames as they come, then a file. What cannot become one is said before the first."""
+    """Collects frames and writes them to a video file; a bad path or task is an error at construction."""
 
     def __init__(self, path: Path, spec: EnvSpec):
         if len(spec.obs_shape) == 1:
@@ -29,11 +29,11 @@ class Film:
         self._frames: list[np.ndarray] = []
 
     def add(self, frame: np.ndarray) -> None:
-        """One frame more."""
+        """Add a frame."""
         self._frames.append(enlarge(frame, SCALE))
 
     def write(self) -> Path:
-        """The film as a file."""
+        """Write the video; returns its path."""
         import imageio.v3 as imageio
 
         frames = np.stack(self._frames)

@@ -1,4 +1,4 @@
-"""Datasets of our own: random actions, a run's policy on its way or at its end, what a run itself saw."""
+"""Collects datasets: of random actions, of a run's policy halfway or at its end, or of a run's replay."""
 
 import json
 import shutil
@@ -26,9 +26,9 @@ from mulv.run.progress import Progress
 from mulv.run.seeding import Stream
 
 Kind = Literal["random", "medium", "medium-replay", "expert"]
-Choose = Callable[[VectorEnv], np.ndarray]  # actions for the envs' present observations
-LANES = 4  # environments stepped together
-RANDOM_EPISODES = 8  # that tell what a random policy gets
+Choose = Callable[[VectorEnv], np.ndarray]  # actions for the environments' present observations
+LANES = 4  # environments stepped in parallel
+RANDOM_EPISODES = 8  # to estimate the return of a random policy
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class CollectConfig:
 
 @dataclass(frozen=True)
 class Where:
-    """What a dataset is of."""
+    """The task, its options and the seed of a dataset."""
 
     task: str
     keep: str | None
@@ -75,7 +75,7 @@ class Where:
 
 
 def collect(config: CollectConfig, say: Callable[[str], None] = lambda line: None) -> Survey:
-    """Write a dataset to the new directory `config.out`, whole or not at all."""
+    """Write a dataset to the new directory `config.out`, atomically; returns its survey."""
     if config.out.exists():
         raise MulvError(f"{config.out} already exists; choose another --out")
     if config.minari is not None:
@@ -101,7 +101,7 @@ def collect(config: CollectConfig, say: Callable[[str], None] = lambda line: Non
 
 
 def _where(config: CollectConfig) -> Where:
-    """The task, by its name or by the run that learned it."""
+    """The task that `--task` names, or that of the run in `--from`."""
     if config.collect == "random":
         if config.task is None or config.from_ is not None:
             raise MulvError("random actions are of no run: say which --task they are for, and no --from")
@@ -117,7 +117,7 @@ def _where(config: CollectConfig) -> Where:
 def _gather(
     config: CollectConfig, where: Where, history: Milestone | None, envs: VectorEnv, directory: Path
 ) -> Dataset:
-    """The episodes: acted out now, or taken from what the run saw."""
+    """The episodes: collected now, or read from the run's replay."""
     if history is None:
         choose = _random(where)
     else:
@@ -134,7 +134,7 @@ def _gather(
 
 @contextmanager
 def _aside(out: Path) -> Iterator[Path]:
-    """A directory that becomes `out` if all goes well, and nothing otherwise."""
+    """A temporary directory that is renamed to `out` at the end, or removed on an error."""
     aside = out.with_name(f".writing-{out.name}")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -146,7 +146,7 @@ def _aside(out: Path) -> Iterator[Path]:
 
 
 def _milestone(kind: Kind, run: Path, where: Where) -> Milestone:
-    """The point of a run's history that a dataset is of."""
+    """The point of a run's history at which a dataset of this kind is taken."""
     if kind == "expert":
         return last_milestone(run)
     random = random_return(where)
@@ -154,7 +154,7 @@ def _milestone(kind: Kind, run: Path, where: Where) -> Milestone:
 
 
 def random_return(where: Where) -> float:
-    """Mean return of whole episodes of uniform actions."""
+    """Mean return of RANDOM_EPISODES episodes with uniform actions."""
     choose = _random(replace(where, seed=where.seed + 1))
     with closing(where.envs()) as envs:
         envs.start()
@@ -169,7 +169,7 @@ def _random(where: Where) -> Choose:
 
 
 def _policy(run: Path, milestone: Milestone, envs: VectorEnv, where: Where) -> Choose:
-    """A run's policy as it explored there."""
+    """A run's policy at a milestone, with its exploration noise."""
     past = RunDirectory(run).read_config()
     agent = algorithm(past.algo).agent(past.agent, envs.spec)
     like = compiled.unpack(agent, compiled.init(agent, seeding.key(past.seed, Stream.INIT)))
@@ -189,8 +189,8 @@ def _policy(run: Path, milestone: Milestone, envs: VectorEnv, where: Where) -> C
 
 
 def _record(envs: VectorEnv, choose: Choose, steps: int, directory: Path, bar: Progress) -> Replay:
-    """So many decisions in the environment; the last episodes are cut off."""
-    room = 2 * (steps + 2 * envs.num_envs)  # at worst every step has its own reset
+    """A replay with `steps` decisions in the environments; unfinished episodes are marked as truncated."""
+    room = 2 * (steps + 2 * envs.num_envs)  # enough for a reset after every step
     replay = Replay.create(directory, ReplayLayout.of(envs.spec, lanes=envs.num_envs, capacity=room, slack=0))
     with closing(bar):
         replay.append(envs.start())
@@ -205,7 +205,7 @@ def _record(envs: VectorEnv, choose: Choose, steps: int, directory: Path, bar: P
 
 
 def _write(dataset: Dataset, envs: VectorEnv, directory: Path) -> Survey:
-    """A replay of one lane that has just the room."""
+    """Write the dataset to a replay with one lane that it fills exactly; returns its survey."""
     found = survey(dataset, envs.spec)
     layout = ReplayLayout.of(envs.spec, lanes=1, capacity=found.rows(1), slack=0)
     fill(Replay.create(directory / "replay", layout), dataset, found)

@@ -1,4 +1,4 @@
-"""A dataset by its name, as experience of a run's task: a run directory, or a local Minari dataset."""
+"""Opens a dataset by name, as experience of a run's task: a run directory, or a local Minari dataset."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -23,20 +23,23 @@ COLLECTED = "collected.json"  # beside a replay that `mulv offline --collect` ma
 
 @dataclass(frozen=True)
 class RunData:
-    """A dataset that was found good for a run's task."""
+    """A dataset whose episodes have been checked against a run's task."""
 
     dataset: Dataset
     survey: Survey
 
     def put_into(self, replay: Replay, directory: RunDirectory) -> None:
-        """Begin a run's replay with it, and record what it was: the run needs its source no more."""
+        """Write the dataset to a run's replay and its survey to the run's directory.
+
+        The run does not need the dataset's source any more.
+        """
         fill(replay, self.dataset, self.survey)
         record = self.survey.to_json() | {"note": self.dataset.note}
         directory.dataset_file.write_text(json.dumps(record))
 
 
 def read_data(config: RunConfig, make: Callable[[], gym.Env]) -> RunData:
-    """The run's dataset, looked through from end to end; bad data is an error before anything is written."""
+    """The run's dataset, with every episode checked: bad data is an error before anything is written."""
     assert config.data is not None
     env = make()
     try:
@@ -47,7 +50,7 @@ def read_data(config: RunConfig, make: Callable[[], gym.Env]) -> RunData:
 
 
 def read_record(directory: RunDirectory) -> dict[str, Any]:
-    """What a run's dataset was."""
+    """A summary of a run's dataset, for the result line."""
     saved = json.loads(directory.dataset_file.read_text())
     returns = saved.pop("returns")
     lengths = saved.pop("lengths")
@@ -61,7 +64,7 @@ def read_record(directory: RunDirectory) -> dict[str, Any]:
 
 
 def data_rows(directory: RunDirectory, num_envs: int) -> int:
-    """Rows that a run's data takes of its fullest lane; 0 where it began with none."""
+    """Replay rows that a run's dataset takes in the fullest lane (environment); 0 without a dataset."""
     if not directory.dataset_file.exists():
         return 0
     saved = json.loads(directory.dataset_file.read_text())
@@ -69,7 +72,7 @@ def data_rows(directory: RunDirectory, num_envs: int) -> int:
 
 
 def open_dataset(name: str, config: RunConfig, env: gym.Env) -> Dataset:
-    """The episodes of dataset `name` as the run's task shows them; `env` is that task."""
+    """The episodes of dataset `name`, with observations and actions as in the run's task `env`."""
     run = RunDirectory(Path(name))
     if (run.path / COLLECTED).exists():
         try:
@@ -126,7 +129,7 @@ def _of_minari(name: str, config: RunConfig, env: gym.Env) -> Dataset:
 
 
 def check_same_problem(task: str, keep: str | None, config: RunConfig, where: str) -> None:
-    """Data of one task serves another that differs in what it hides, if the data hides nothing."""
+    """Raise unless `task` is the run's task, or the same one with all that the run's task observes."""
     source, target = resolve(task, keep), resolve(config.task, config.keep)
     if _problem(source) != _problem(target):
         raise MulvError(

@@ -1,4 +1,4 @@
-"""Points of a run's history: its end, and where it was half way between chance and what it reached."""
+"""Points of a run's history: its end, and where its return was halfway from a random policy's to its last."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +10,12 @@ from mulv.data import Replay
 from mulv.run import checkpoint
 from mulv.run.logging import clock_of, read_evaluations
 
-NEAR = 0.25  # of the way from chance to the end: how far from half way still counts as half way
+NEAR = 0.25  # tolerance of "halfway", as a share of the difference of final and random return
 
 
 @dataclass(frozen=True)
 class Milestone:
-    """A moment of a run, the mean return of the evaluation nearest to it, and of the last one."""
+    """A point of a run, the mean return of the evaluation nearest to it, and that of the last evaluation."""
 
     clock: int
     agent_steps: int
@@ -27,14 +27,14 @@ class Milestone:
 
 
 def last_milestone(run: Path) -> Milestone:
-    """Where the newest checkpoint is."""
+    """The milestone at the newest checkpoint."""
     return _at_checkpoint(run, _saved(run)[-1])
 
 
 def find_half_way(run: Path, random: float, *, saved_only: bool) -> Milestone:
-    """Where a run was half way from a random policy's return to its own last one.
+    """The milestone where a run's return was halfway from a random policy's (`random`) to its final one.
 
-    With `saved_only` a checkpoint near that point, else the first evaluation that reached it.
+    With `saved_only` the checkpoint nearest to it, otherwise the first evaluation that reached it.
     """
     history = [float(np.mean(line["returns"])) for line in _history(run)]
     way = history[-1] - random
@@ -57,7 +57,7 @@ def find_half_way(run: Path, random: float, *, saved_only: bool) -> Milestone:
 
 
 def rows_until(replay: Replay, milestone: Milestone) -> list[int]:
-    """Rows each lane of a run's replay had written at a milestone."""
+    """How many rows each lane (environment) of a run's replay had at a milestone."""
     if (replay.counts > replay.layout.capacity).any():
         raise MulvError(f"the replay in {replay.directory} has come round, so that its beginning is lost")
     decisions, rows = milestone.agent_steps // replay.layout.lanes, []

@@ -1,1 +1,1 @@
-"""How long a window decodes what a task hides: data, windows, regressions, R², and a recommended length."""
+"""How long a window must be to decode what a task hides: data, regressions, R², a recommended length."""

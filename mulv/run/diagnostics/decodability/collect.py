@@ -1,4 +1,4 @@
-"""Trajectories in a task, with what it hides at every position."""
+"""Collects trajectories of a task, with the hidden values at every position."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,21 +12,21 @@ from mulv.envs import VectorEnv
 from mulv.run import compiled, seeding
 from mulv.run.seeding import Stream
 
-ENVS = 10  # environments stepped together
-LENGTH = 400  # decisions in a sequence, unless so few are asked for that there would be too few sequences
+ENVS = 10  # environments stepped in parallel
+LENGTH = 400  # decisions in a sequence; fewer if there would be fewer than LEAST_SEQUENCES
 LEAST_SEQUENCES = 20
 LEAST_DECISIONS = 1_000
-NOISES = (0.0, 0.1, 0.2, 0.4)  # of a policy's actions, a size an episode, so that actions vary
+NOISES = (0.0, 0.1, 0.2, 0.4)  # noise on a policy's actions, one size per episode, so that actions vary
 
 Choose = Callable[[VectorEnv], np.ndarray]  # actions for the environments' present observations
 
 
 class Sequences(NamedTuple):
-    """Stretches of experience that each begin with an episode and may hold several.
+    """Sequences of experience; each starts with a new episode and may contain several.
 
-    A position holds o_h, what o_h hides, and what led to it: a_{h-1} and r_{h-1}, zero where an episode
-    begins. `step` counts from 0 within an episode. An episode's last observation is not among them: what it
-    hides is gone by the time the environment has been reset.
+    A position holds o_h, its hidden values, and the action and reward before it: a_{h-1} and r_{h-1}, zero
+    where an episode begins. `step` counts from 0 within an episode. An episode's last observation is left
+    out, because its hidden values are lost when the environment is reset.
     """
 
     obs: Float[np.ndarray, "batch time obs"]
@@ -44,7 +44,7 @@ class Sequences(NamedTuple):
 def collect(
     envs: VectorEnv, choose: Choose, decisions: int, tick: Callable[[int], None] = lambda taken: None
 ) -> Sequences:
-    """At least so many decisions, in sequences of equal length; `tick` is told how many are taken."""
+    """Sequences of equal length with at least `decisions` in all; `tick` is called with the number so far."""
     if decisions < LEAST_DECISIONS:
         raise MulvError(f"{decisions} decisions are too few to learn from; take at least {LEAST_DECISIONS:,}")
     length = min(LENGTH, decisions // LEAST_SEQUENCES)
@@ -57,7 +57,7 @@ def collect(
 
 
 def _round(envs: VectorEnv, choose: Choose, length: int) -> Sequences:
-    """One sequence of each environment, from new episodes on."""
+    """One sequence of each environment, starting with new episodes."""
     envs.start()
     step, rewards = np.zeros(envs.num_envs, np.int64), np.zeros(envs.num_envs)
     actions = np.zeros((envs.num_envs, envs.spec.act_dim), np.float32)
@@ -78,15 +78,15 @@ def _round(envs: VectorEnv, choose: Choose, length: int) -> Sequences:
 
 
 def uniform_actions(seed: int) -> Choose:
-    """Actions that know nothing of the task."""
+    """Uniform random actions."""
     rng = seeding.generator(seed, Stream.WARM_UP)
     return lambda envs: envs.random_actions(rng)
 
 
 def policy_actions(agent: AbstractAgent, state: compiled.Packed, num_envs: int, seed: int) -> Choose:
-    """A policy's deterministic actions, with noise of one of the sizes NOISES in each episode.
+    """A policy's deterministic actions, plus noise whose size is one of NOISES in each episode.
 
-    It is added to continuous actions; of discrete ones, so large a share is drawn uniformly instead.
+    Discrete actions are replaced by uniform ones with that probability instead.
     """
     rng, key = seeding.generator(seed, Stream.ACT), seeding.key(seed, Stream.ACT)
     carry, calls = compiled.init_carry(agent, num_envs), 0
@@ -103,7 +103,7 @@ def policy_actions(agent: AbstractAgent, state: compiled.Packed, num_envs: int, 
         else:
             taken = np.clip(chosen + size * rng.normal(size=chosen.shape), -1, 1)
         taken = taken.astype(np.float32)
-        carry = carry._replace(action=taken)  # the agent remembers what was taken, not what it chose
+        carry = carry._replace(action=taken)  # the agent's memory needs the action that was taken
         return taken
 
     return choose

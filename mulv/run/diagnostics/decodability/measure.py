@@ -1,4 +1,4 @@
-"""How well windows of each length, and a GRU, read what a task hides."""
+"""Measures how well windows of each length, and a GRU, predict what a task hides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from mulv.run.diagnostics.decodability.windows import held_out, scales, window_i
 from mulv.run.seeding import Stream
 
 WINDOWS = (1, 2, 3, 5, 8, 16, 32)
-UPDATES = 2000  # of each network on windows
-GRU_SHARE = 0.3  # of as many updates for the GRU, each of which sees several whole sequences
-NO_SPREAD = 1e-6  # a standard deviation, relative to the mean, that counts as none
+UPDATES = 2000  # for each network on windows
+GRU_SHARE = 0.3  # the GRU gets this share of updates, because each is on several whole sequences
+NO_SPREAD = 1e-6  # entries with a smaller standard deviation, relative to the mean, count as constant
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Scores of all memories, on the same test rows."""
+    """Scores of all window lengths and of the GRU, on the same test rows."""
 
     names: tuple[str, ...]  # hidden entries that vary
-    constant: tuple[str, ...]  # hidden entries that do not: nothing of them can be decoded
+    constant: tuple[str, ...]  # hidden entries that do not vary, so that there is nothing to decode
     windows: dict[int, Score]
     gru: Score | None
     fitted_rows: int
@@ -34,7 +34,7 @@ class Measurement:
 
 
 def updates_of(windows: Sequence[int], updates: int, gru: bool) -> int:
-    """All updates that `measure` takes."""
+    """The total number of updates in `measure`."""
     return len(windows) * updates + gru * _gru_updates(updates)
 
 
@@ -51,7 +51,7 @@ def measure(
     """R² of every hidden entry and of r_{h-1} from x_h, for windows of each length and for a GRU.
 
     All are fitted on the same sequences and tested on the others, at every position but an episode's first.
-    A window that would reach beyond its episode's first observation ends there.
+    A window does not reach back beyond its episode's first observation.
     """
     if not windows or min(windows) < 1:
         raise MulvError("windows have at least 1 observation each; give one length or more")
@@ -102,9 +102,9 @@ def _gru_updates(updates: int) -> int:
 def _targets(
     fit: Sequences, rows: np.ndarray, rest: Sequences, rows_test: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Hidden entries and the reward to fit and to test, those that vary in both, at the fitted rows' scale.
+    """Targets for fitting and testing, and a mask of which of hidden entries and reward they are.
 
-    Also which of all they are.
+    Those that vary in both parts, scaled by mean and standard deviation of the fitted rows.
     """
     y, y_test = (
         np.concatenate([part.hidden, part.rewards[..., None]], axis=-1).astype(np.float64)

@@ -1,26 +1,26 @@
-"""Which window a measurement speaks for."""
+"""Recommends a window length from a measurement."""
 
 from dataclasses import dataclass
 
 from mulv.run.diagnostics.decodability.measure import Measurement
 from mulv.run.diagnostics.decodability.scores import Score
 
-MARGIN = 0.02  # an R² so close to the best counts as good
-DECODED = 0.9  # an entry whose R² stays below is not decodable from any of the windows
+MARGIN = 0.02  # an R² this close to the best counts as equally good
+DECODED = 0.9  # an entry whose best R² is below counts as not decodable
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The shortest window that is as good as any memory, and what to know about it."""
+    """The shortest window that is as good as any memory, and the reasons."""
 
-    window: int | None  # None: the GRU is ahead of all windows by more than the margin
-    by_mean: int | None  # what the mean over the hidden entries alone would ask for
-    reason: str | None  # the entry whose R² asks for more than `by_mean`
-    best_window: int  # the one of the best mean
-    decodable: bool  # whether every entry is read at DECODED or better by some window
-    unread: dict[str, float]  # entries that are not, with the best R² of all windows
-    gru_gain: dict[str, float] | None  # by how much the GRU is ahead of the best window: mean, worst
-    reward_window: int | None  # the shortest window for the reward of the last step
+    window: int | None  # None: the GRU is better than all windows by more than the margin
+    by_mean: int | None  # the shortest window if only the mean R² over hidden entries counted
+    reason: str | None  # the entry that needs a longer window than `by_mean`
+    best_window: int  # the window with the best mean R²
+    decodable: bool  # whether some window reaches an R² of DECODED for every entry
+    unread: dict[str, float]  # entries that are not decodable, with their best R² of all windows
+    gru_gain: dict[str, float] | None  # R² of the GRU minus that of the best window: mean, worst
+    reward_window: int | None  # the shortest window that predicts the reward of the last step
 
 
 def recommend(found: Measurement) -> Recommendation:
@@ -63,7 +63,7 @@ def recommend(found: Measurement) -> Recommendation:
 
 
 def _reward_window(found: Measurement) -> int | None:
-    """The smallest L whose R² of the reward is within MARGIN of the best; None where there is none."""
+    """The smallest L whose R² of the reward is within MARGIN of the best; None if no window is."""
     reached = {L: s.reward.r2 for L, s in found.windows.items() if s.reward is not None}
     of_gru = [found.gru.reward.r2] if found.gru is not None and found.gru.reward is not None else []
     if not reached:
@@ -73,7 +73,7 @@ def _reward_window(found: Measurement) -> int | None:
 
 
 def sentences(found: Measurement, advice: Recommendation) -> list[str]:
-    """The recommendation in words, a line each."""
+    """The recommendation as lines of text."""
     longest = max(found.windows)
     if advice.window is not None:
         lines = [f"recommended: a window of {advice.window}, within {MARGIN:g} of the best R²"]

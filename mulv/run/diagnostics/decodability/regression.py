@@ -17,16 +17,16 @@ from mulv.nets.trunk import Linear, Trunk, TrunkConfig
 TRUNK = TrunkConfig(kind="layernorm", width=256, depth=2, activation="elu")
 STATE = 128  # size of the GRU's state
 LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.3
-BATCH = 256  # rows of an update
-SEQUENCES = 4  # of an update of the GRU
+BATCH = 256  # rows per update of a network on windows
+SEQUENCES = 4  # sequences per update of the GRU
 TOGETHER = 50  # updates in one compiled call
 
-Loss = Callable[[PyTree, PyTree], Float[Array, ""]]  # of a model on a batch
-Tick = Callable[[int], None]  # told how many updates more are done
+Loss = Callable[[PyTree, PyTree], Float[Array, ""]]  # (model, batch) to the loss
+Tick = Callable[[int], None]  # called with the number of updates done since the last call
 
 
 class WindowNet(eqx.Module):
-    """From the inputs of one window to the targets."""
+    """A network from the inputs of one window to the targets."""
 
     trunk: Trunk
     head: Linear
@@ -41,9 +41,9 @@ class WindowNet(eqx.Module):
 
 
 class RecurrentNet(eqx.Module):
-    """From the inputs at every position of a sequence to the targets there: a GRU, then the same network.
+    """A GRU over a sequence, then a `WindowNet` at every position.
 
-    That network sees the position's own inputs too, so it starts from what a window of 2 shows.
+    The `WindowNet` also gets the position's own inputs, so it knows at least what a window of 2 shows.
     """
 
     cell: NormGRUCell
@@ -74,7 +74,7 @@ def fit_windows(
     key: PRNGKeyArray,
     tick: Tick,
 ) -> Float[np.ndarray, "rest target"]:
-    """Predictions for the test rows by a network fitted on the others."""
+    """Predictions for `x_test` by a network fitted to x and y."""
     init_key, key = jax.random.split(key)
     net = WindowNet(x.shape[1], y.shape[1], key=init_key)
     net = _fit(net, _window_loss, (x, y), size=BATCH, updates=updates, key=key, tick=tick)
@@ -92,9 +92,9 @@ def fit_recurrent(
     key: PRNGKeyArray,
     tick: Tick,
 ) -> Float[np.ndarray, "rest time target"]:
-    """Predictions at every position of the test sequences by a GRU fitted on the others.
+    """Predictions at every position of `x_test` by a GRU fitted to x and y.
 
-    An episode's first position, of which windows are not tested either, bears no loss.
+    An episode's first position has no loss, because windows are not tested there either.
     """
     init_key, key = jax.random.split(key)
     net = RecurrentNet(x.shape[-1], y.shape[-1], key=init_key)
@@ -122,7 +122,7 @@ def _predict(net: PyTree, *inputs: Array) -> Array:
 def _fit(
     model: PyTree, loss: Loss, data: PyTree, *, size: int, updates: int, key: PRNGKeyArray, tick: Tick
 ) -> PyTree:
-    """The model after so many updates by AdamW with cosine decay, on batches drawn from data's first axis."""
+    """The model after `updates` updates by AdamW with cosine decay, on batches of `size` rows of `data`."""
     data = jax.tree.map(jnp.asarray, data)
     rounds = -(-updates // TOGETHER)
     optimiser = optax.chain(

@@ -1,17 +1,17 @@
-"""R² on test episodes, with intervals by drawing those episodes again."""
+"""R² on test episodes, with bootstrap intervals over episodes."""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-DRAWS = 500  # of the test episodes, with replacement
-LEVEL = 0.95  # of the intervals
-NO_SPREAD = 1e-9  # a variance that counts as none, where the targets' is about 1
+DRAWS = 500  # bootstrap samples of the test episodes
+LEVEL = 0.95  # confidence level of the intervals
+NO_SPREAD = 1e-9  # a smaller variance counts as zero; targets have a variance of about 1
 
 
 class Estimate(NamedTuple):
-    """An R² and its interval; 1 is perfect, 0 is what the mean alone reaches."""
+    """An R² and its interval; 1 is perfect, 0 is predicting the mean."""
 
     r2: float
     low: float
@@ -19,7 +19,7 @@ class Estimate(NamedTuple):
 
 
 class Score(NamedTuple):
-    """R² of each hidden entry, their mean, the worst of them, and that of the reward, if it varies."""
+    """R² of each hidden entry, their mean, their minimum, and R² of the reward if it varies."""
 
     entries: tuple[Estimate, ...]
     mean: Estimate
@@ -28,7 +28,7 @@ class Score(NamedTuple):
 
     @property
     def worst_entry(self) -> int:
-        """The number of the hidden entry whose R² is the worst."""
+        """The index of the hidden entry with the lowest R²."""
         return int(np.argmin([entry.r2 for entry in self.entries]))
 
 
@@ -39,7 +39,7 @@ def score(
     hidden: int,
     rng: np.random.Generator,
 ) -> Score:
-    """R² of targets that vary: the first `hidden` of them are hidden entries, one more is the reward."""
+    """The score of predictions: the first `hidden` targets are hidden entries, one more may be the reward."""
     y, predicted = y.astype(np.float64), predicted.astype(np.float64)
     centred = y - y.mean(0)
     _, number = np.unique(episode, return_inverse=True)
@@ -80,7 +80,7 @@ def _r_squared(
     squares: Float[np.ndarray, "episode target"],
     errors: Float[np.ndarray, "episode target"],
 ) -> Float[np.ndarray, "draw target"]:
-    """R² of each draw of the episodes; NaN where a target does not vary among those drawn."""
+    """R² of each bootstrap sample of episodes; NaN where a target does not vary in the sample."""
     rows = weights @ counts
     variance = (weights @ squares) / rows - np.square((weights @ total) / rows)
     unexplained = (weights @ errors) / rows

@@ -1,4 +1,4 @@
-"""What a window of L observations shows of its position: the inputs of the regressions."""
+"""The inputs of the regressions, made from windows of L observations."""
 
 from typing import NamedTuple
 
@@ -7,14 +7,14 @@ from jaxtyping import Bool, Float
 
 from mulv.run.diagnostics.decodability.collect import Sequences
 
-LIMIT = 10.0  # inputs beyond so many standard deviations are cut off
+LIMIT = 10.0  # inputs are clipped at this many standard deviations
 AGE_POWER = 0.75  # inputs of k steps ago are multiplied by k^-AGE_POWER: long windows overfit less
 SMALL = 1e-6
-EVERY_TEST = 5  # one sequence of so many is tested on, the others are fitted on
+EVERY_TEST = 5  # every fifth sequence is for testing, the others are for fitting
 
 
 class Scales(NamedTuple):
-    """What observations and their changes are divided by."""
+    """Mean and standard deviation of observations, and root mean square of their changes."""
 
     mean: Float[np.ndarray, "obs"]
     obs: Float[np.ndarray, "obs"]
@@ -22,22 +22,22 @@ class Scales(NamedTuple):
 
 
 def held_out(sequences: Sequences) -> Bool[np.ndarray, "batch"]:
-    """Which sequences are for testing; whole sequences, so that no episode is on both sides."""
+    """Mask of the sequences for testing; whole sequences, so that no episode is in both sets."""
     return np.arange(len(sequences.step)) % EVERY_TEST == EVERY_TEST - 1
 
 
 def scales(sequences: Sequences) -> Scales:
-    """Means and standard deviations of the observations, and those of the changes from one to the next."""
+    """The scales of observations, and of changes from one observation to the next, in these sequences."""
     rows, moved = sequences.obs.reshape(-1, sequences.obs.shape[-1]), sequences.step > 0
     change = _changes(sequences)[moved]
     return Scales(rows.mean(0), rows.std(0) + SMALL, np.sqrt(np.square(change).mean(0)) + SMALL)
 
 
 def window_inputs(sequences: Sequences, by: Scales, L: int) -> Float[np.ndarray, "batch time feature"]:
-    """The newest observation, and the L−1 changes, actions and marks before it.
+    """The newest observation, and the L−1 changes, actions and masks before it.
 
-    A mark is 1 where the window reaches back so far within its episode, and 0 where the episode begins later:
-    change and action are zero there. All three weigh less the older they are.
+    A mask is 1 where the episode reaches back that far; otherwise mask, change and action are 0. All three
+    are multiplied by a weight that falls with their age.
     """
     obs = np.clip((sequences.obs - by.mean) / by.obs, -LIMIT, LIMIT)
     change = np.clip(_changes(sequences) / by.change, -LIMIT, LIMIT)
@@ -55,5 +55,5 @@ def _changes(sequences: Sequences) -> Float[np.ndarray, "batch time obs"]:
 
 
 def _earlier(column: np.ndarray, back: int) -> np.ndarray:
-    """The value so many positions before; before a sequence's first it means nothing, and callers mask it."""
+    """The column shifted by `back` positions; the first ones wrap around, so callers must mask them."""
     return np.roll(column, back, axis=1)
