@@ -135,7 +135,7 @@ class Choice(gym.Env):
             {"latent": {"kind": "categorical"}, "elbo": {"posterior": "learned", "weight": 1.0}},
             marks=pytest.mark.slow,
         ),
-        (1, {}),
+        pytest.param(1, {}, marks=pytest.mark.slow),
     ],
 )
 def test_discrete_actions_are_learned_with_memory_and_not_without(window, options):
