@@ -194,13 +194,15 @@ def bandit(batches: int, size: int = 32) -> Batch:
 def regret(window: int, batches: Batch) -> float:
     """Of the greedy action on the last batch, learned on all before, with so much of their windows."""
     trunk = TrunkConfig("mlp", 64, 2)
-    config = DrQV2Config(window, batch_size=32, learning_rate=1e-3, trunk=trunk, channels=8, halvings=1)
+    config = DrQV2Config(
+        window=window, batch_size=32, learning_rate=1e-3, trunk=trunk, channels=8, halvings=1
+    )
     agent, whole = DrQV2(config, replace(FRAMES, act_dim=1)), batches.x_h
     x = Window(whole.obs[:, :, -window:], whole.actions[:, :, : window - 1], whole.mask[:, :, -window:])
     learned_from = jax.tree.map(lambda leaf: leaf[:-1], batches._replace(x_h=x, x_hn=x))
     state, _, finite = run(agent, initial(agent, KEY), learned_from, KEY)
     assert finite
-    choose = jax.jit(jax.vmap(lambda x: agent.choose(state, x, None)))
+    choose = jax.jit(jax.vmap(lambda x: agent.act(state, x, None)))
     chosen = choose(jax.tree.map(lambda leaf: leaf[-1], x))
     return float(np.mean(np.square(chosen - wanted_at(whole.obs[-1]))))
 

@@ -132,13 +132,14 @@ class Choice(gym.Env):
         pytest.param(2, {"discrete_policy": "greedy"}, marks=pytest.mark.slow),
         pytest.param(
             2,
-            {"latent": {"kind": "categorical"}, "elbo": {"posterior": "learned", "weight": 1.0}},
+            {"latent": {"kind": "categorical", "dim": 16}, "elbo": {"posterior": "learned", "weight": 1.0}},
             marks=pytest.mark.slow,
         ),
         pytest.param(1, {}, marks=pytest.mark.slow),
     ],
 )
 def test_discrete_actions_are_learned_with_memory_and_not_without(window, options):
+    small = {"latent": {"dim": 16}, "critic": {"features": 64}, "trunk": TrunkConfig("mlp", 32, 2)}
     agent = mulv.MuLV(
         Choice(),
         window=window,
@@ -146,11 +147,8 @@ def test_discrete_actions_are_learned_with_memory_and_not_without(window, option
         gamma=0.5,
         batch_size=64,
         learning_rate=3e-3,
-        latent={"dim": 16},
-        critic={"features": 64},
-        trunk=TrunkConfig("mlp", 32, 2),
         learning_starts=200,
-        **options,
+        **small | options,
     )
     agent.learn(2500)
     agent.close()
