@@ -76,6 +76,8 @@ def migrate(saved: Tree) -> Tree:
     if not isinstance(agent, dict):
         return tree
     agent = {RENAMED.get(name, name): value for name, value in agent.items()}
+    if "clipped_double_q" in agent:
+        agent["double_q"] = "lower" if agent.pop("clipped_double_q") else "mean"
     algo = tree.get("algo", "mulv")
     if algo == "mulv" and _is_flat(agent):
         agent = _grouped(agent)

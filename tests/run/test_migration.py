@@ -126,6 +126,14 @@ def test_an_option_that_did_nothing_is_dropped() -> None:
     assert from_json(old | {"agent": agent}) == TODAY["mulv"]()
 
 
+@pytest.mark.parametrize(("clipped", "kind"), [(True, "lower"), (False, "mean")])
+def test_clipped_double_q_is_now_a_kind(clipped: bool, kind: str) -> None:
+    saved = to_json(TODAY["sac"]())
+    agent = {name: value for name, value in saved["agent"].items() if name != "double_q"}
+    read = from_json(saved | {"agent": agent | {"clipped_double_q": clipped}})
+    assert read.agent.double_q == kind
+
+
 def test_a_field_that_never_was_is_still_an_error() -> None:
     old = golden("mulv")
     with pytest.raises(MulvError, match="no field 'latent_dimm'"):
