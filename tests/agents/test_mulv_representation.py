@@ -26,7 +26,7 @@ from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import TrunkConfig
 from mulv.run import compiled
-from tests.agents.support import initial, random_batches, run, same
+from tests.agents.support import initial, random_batches
 
 SPEC = EnvSpec((3,), 2)
 SMALL = with_options(
@@ -306,13 +306,3 @@ def test_effective_rank_counts_directions(rank):
 def test_a_setting_that_cannot_be_is_named(changes):
     with pytest.raises(MulvError, match="|".join(changes)):
         with_options(SMALL, changes)
-
-
-def test_a_gru_over_the_window_learns_with_the_rest_and_is_absent_unless_asked_for():
-    config = with_options(SMALL, {"window": 4, "recurrence.units": 8})
-    agent = MuLV(config, SPEC)
-    before = initial(agent, KEY)
-    after, _, finite = run(agent, before, random_batches(agent, 2))
-    assert finite
-    assert not same(before.representation.params.recurrence, after.representation.params.recurrence)
-    assert initial(MuLV(SMALL, SPEC), KEY).representation.params.recurrence is None
