@@ -64,9 +64,7 @@ def describe_kinds(agent: AgentConfig) -> str:
             lines.append(f"{flag}.OPTION, {flag} none (it is {state})")
     if not lines:
         return ""
-    return (
-        f"Groups of options have kinds, and --help lists those of the kinds it is given: {'; '.join(lines)}."
-    )
+    return f"Groups of options, whose --help shows the options of the kind you choose: {'; '.join(lines)}."
 
 
 def choose_kinds(agent: AgentConfig, arguments: Sequence[str]) -> tuple[AgentConfig, list[str]]:

@@ -9,8 +9,6 @@ from mulv.core.types import Window
 from mulv.nets.recurrent import NormGRUCell
 from mulv.nets.trunk import flat_window_dim, flatten_window
 
-UNROLL = 4  # steps of the scan that are compiled together
-
 
 class WindowGRU(eqx.Module):
     """[the newest steps, a GRU's state after the whole window]; padding leaves the state as it is."""
@@ -36,7 +34,7 @@ class WindowGRU(eqx.Module):
             input_, real = at
             return jnp.where(real, self.cell(input_, h), h), None
 
-        state, _ = jax.lax.scan(step, jnp.zeros(self.units), (inputs, x.mask), unroll=UNROLL)
+        state, _ = jax.lax.scan(step, jnp.zeros(self.units), (inputs, x.mask))
         oldest = x.mask.shape[0] - self.direct
         newest = Window(x.obs[oldest:], x.actions[oldest:], x.mask[oldest:])
         return jnp.concatenate([flatten_window(newest), state])

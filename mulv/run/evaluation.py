@@ -75,13 +75,15 @@ class Evaluator:
         key, step = jax.random.fold_in(seeding.key(self._seed, Stream.EVAL_ACT), number), 0
         envs.start()
         probe, recent = ProbeData(), RecentSteps(getattr(agent.config, "window", 1))
+        hides = envs.hidden is not None  # otherwise there is nothing to probe, and frames need no copies
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
             carry = compiled.act(
                 agent, state, carry, envs.obs, envs.first, key, np.int32(step), deterministic=deterministic
             )
-            recent.add(envs.obs, np.asarray(carry.action))
+            if hides:
+                recent.add(envs.obs, np.asarray(carry.action))
             if step % EVERY == 0 and (hidden := envs.hidden) is not None:
                 latents = compiled.latents(agent, state, carry)
                 if latents is not None:
