@@ -65,7 +65,7 @@ class SlowAgent(AbstractAgent):
     def init_memory(self) -> Any:
         return ()
 
-    def observe(self, state: Any, memory: Any, a_prev: Any, o_h: Any, key: Any) -> Any:
+    def observe(self, state: Any, memory: Any, a_prev: Any, r_prev: Any, o_h: Any, key: Any) -> Any:
         return memory
 
     def act(self, state: Any, memory: Any, noise: Any) -> Any:

@@ -60,7 +60,8 @@ def random_batches(agent: AbstractAgent, updates: int) -> Batch:
         return np.ones((*lead, *shape), np.float32)
 
     def window() -> Window:
-        return Window(observations(spec.window), uniform(spec.window - 1), ones(spec.window) > 0)
+        mask = ones(spec.window) > 0
+        return Window(observations(spec.window), uniform(spec.window - 1), mask, 0 * ones(spec.window))
 
     steps = spec.future
     future = Future(uniform(steps), ones(steps), observations(steps), ones(steps) > 0)

@@ -46,7 +46,8 @@ def random_batches(agent: AbstractAgent, rounds: int) -> Batch:
 
     def window() -> Window:
         actions = np.tanh(normal(spec.window - 1, SPEC.act_dim))
-        return Window(normal(spec.window, SPEC.obs_dim), actions, np.ones((*lead, spec.window), bool))
+        mask = np.ones((*lead, spec.window), bool)
+        return Window(normal(spec.window, SPEC.obs_dim), actions, mask, normal(spec.window))
 
     steps = spec.future
     actions = np.tanh(normal(steps, SPEC.act_dim))

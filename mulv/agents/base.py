@@ -1,7 +1,7 @@
 """The interface of agents: a configuration, a state that is a pytree, and four pure functions.
 
 init(key) → state
-observe(state, memory, a_prev, o_h, key) → memory
+observe(state, memory, a_prev, r_prev, o_h, key) → memory
 act(state, memory, noise) → a_h
 update(state, batch, key) → state, metrics
 """
@@ -124,10 +124,15 @@ class AbstractAgent(ABC):
         state: PyTree,
         memory: Any,  # of the same structure as init_memory returns
         a_prev: Float[Array, "act"],
+        r_prev: Float[Array, ""],
         o_h: Float[Array, "obs"],
         key: PRNGKeyArray,
     ) -> Any:
-        """The memory after action a_{h-1} and observation o_h; at an episode's first step a_{h-1} is zero."""
+        """The memory after action a_{h-1}, reward r_{h-1} and observation o_h.
+
+        At an episode's first step a_{h-1} and r_{h-1} are zero. Where nobody gives rewards (`predict`),
+        r_{h-1} is always zero, so what `act` returns must not depend on it.
+        """
 
     @abstractmethod
     def act(self, state: PyTree, memory: Any, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
@@ -176,10 +181,11 @@ class AbstractWindowAgent(AbstractAgent):
         state: PyTree,
         memory: Window,
         a_prev: Float[Array, "act"],
+        r_prev: Float[Array, ""],
         o_h: Float[Array, "obs"],
         key: PRNGKeyArray,
     ) -> Window:
-        return push(memory, a_prev, o_h)
+        return push(memory, a_prev, r_prev, o_h)
 
 
 def normalise_window(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
@@ -187,6 +193,17 @@ def normalise_window(config: WindowConfig, moments: ObsMoments, x: Window) -> Wi
     if not config.normalise_observations:
         return x
     return moments.whiten_changes(x) if config.encode_changes else moments.whiten(x)
+
+
+def with_rewards(moments: RunningMoments, x: Window) -> Window:
+    """The window with one more entry of each observation: the reward that came with it, at unit scale."""
+    rewards = moments.scale(x.rewards)
+    return x._replace(obs=jnp.concatenate([x.obs, rewards[..., None]], axis=-1))
+
+
+def without_rewards(x: Window) -> Window:
+    """The inverse of `with_rewards`: what a policy sees."""
+    return x._replace(obs=x.obs[..., :-1])
 
 
 def reward_scale(config: AgentConfig, moments: RunningMoments) -> Float[Array, ""]:

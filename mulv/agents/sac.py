@@ -12,7 +12,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, WindowConfig, normalise_window, reward_scale
+from mulv.agents.base import (
+    AbstractWindowAgent,
+    WindowConfig,
+    normalise_window,
+    reward_scale,
+    with_rewards,
+)
 from mulv.core.learner import Trained, descend, polyak, start_training
 from mulv.core.limits import POSITIVE, STEP
 from mulv.core.normalise import ObsMoments, RunningMoments
@@ -35,6 +41,9 @@ class SACConfig(WindowConfig):
     """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
     """Entropy that the temperature is tuned to, per action dimension."""
+    critic_sees_rewards: bool = False
+    """Show the critic the rewards within the window, which are there while learning; the policy acts
+    without."""
 
 
 PRESETS = {
@@ -63,11 +72,13 @@ class SACState(NamedTuple):
 class Transitions(NamedTuple):
     """A batch as input of the networks: windows are flattened to vectors."""
 
-    x_h: Float[Array, "batch in"]
+    x_h: Float[Array, "batch in"]  # as the policy sees it
     a_h: Float[Array, "batch act"]
     reward: Float[Array, "batch"]  # n-step, scaled
     discount: Float[Array, "batch"]
     x_hn: Float[Array, "batch in"]
+    critic_x_h: Float[Array, "batch critic_in"]  # as the critics see it
+    critic_x_hn: Float[Array, "batch critic_in"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,8 @@ class SAC(AbstractWindowAgent):
         actor_key, critic_key = jax.random.split(key)
         in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, c.window)
         actor = Actor(in_dim, spec.act_dim, c.trunk, key=actor_key)
-        critics = eqx.filter_vmap(lambda k: QNetwork(in_dim + spec.act_dim, c.trunk, key=k))(
+        critic_dim = flat_window_dim(spec.obs_dim + c.critic_sees_rewards, spec.act_dim, c.window)
+        critics = eqx.filter_vmap(lambda k: QNetwork(critic_dim + spec.act_dim, c.trunk, key=k))(
             jax.random.split(critic_key, 2)
         )
         return SACState(
@@ -129,7 +141,7 @@ class SAC(AbstractWindowAgent):
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
             a, log_prob = act_on(actor, x_h, actor_noise)
-            values = self._believed(q_values(critics.params, x_h, a))
+            values = self._believed(q_values(critics.params, data.critic_x_h, a))
             return jnp.mean(temperature * log_prob - values), jnp.mean(log_prob)
 
         (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(
@@ -156,7 +168,9 @@ class SAC(AbstractWindowAgent):
         return self._learn(state, data, a_hn, jnp.zeros_like(batch.reward))
 
     def q_values(self, state: SACState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
-        x_h = flatten_window(normalise_window(self.config, state.obs_moments, memory))
+        x_h = flatten_window(
+            self._critic_input(state, normalise_window(self.config, state.obs_moments, memory))
+        )
         values = q_values(state.critics.params, x_h[None], a_h[None])[:, 0]
         return values * reward_scale(self.config, state.reward_moments)
 
@@ -170,11 +184,14 @@ class SAC(AbstractWindowAgent):
         obs_moments = state.obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
         reward_moments = state.reward_moments.update(batch.future.rewards[:, 0])
         rewards = batch.reward / reward_scale(c, reward_moments)
-        x_h, x_hn = (
-            jax.vmap(flatten_window)(normalise_window(c, obs_moments, x)) for x in (batch.x_h, batch.x_hn)
-        )
         state = state._replace(obs_moments=obs_moments, reward_moments=reward_moments)
-        return state, Transitions(x_h, batch.a_h, rewards, batch.discount, x_hn)
+        seen = [normalise_window(c, obs_moments, x) for x in (batch.x_h, batch.x_hn)]
+        x_h, x_hn = (jax.vmap(flatten_window)(x) for x in seen)
+        of_critic = (jax.vmap(flatten_window)(self._critic_input(state, x)) for x in seen)
+        return state, Transitions(x_h, batch.a_h, rewards, batch.discount, x_hn, *of_critic)
+
+    def _critic_input(self, state: SACState, x: Window) -> Window:
+        return with_rewards(state.reward_moments, x) if self.config.critic_sees_rewards else x
 
     def _learn(
         self,
@@ -184,11 +201,11 @@ class SAC(AbstractWindowAgent):
         entropy_hn: Float[Array, "batch"],
     ) -> tuple[SACState, Metrics]:
         """One step of the critics to the n-step target of a policy that takes a_hn, and of their targets."""
-        value_hn = self._believed(q_values(state.target_critics, data.x_hn, a_hn)) + entropy_hn
+        value_hn = self._believed(q_values(state.target_critics, data.critic_x_hn, a_hn)) + entropy_hn
         targets = data.reward + data.discount * value_hn
 
         def critic_loss(critics: QNetwork) -> tuple[Array, Array]:
-            values = q_values(critics, data.x_h, data.a_h)
+            values = q_values(critics, data.critic_x_h, data.a_h)
             return jnp.sum(jnp.mean(jnp.square(values - targets[None]), axis=1)), jnp.mean(values)
 
         (loss, q_mean), gradient = eqx.filter_value_and_grad(critic_loss, has_aux=True)(state.critics.params)

@@ -13,13 +13,17 @@ def empty_window(spec: EnvSpec, length: int) -> Window:
         jnp.zeros((length, *spec.obs_shape), spec.obs_dtype),
         jnp.zeros((length - 1, spec.act_dim)),
         jnp.zeros(length, bool),
+        jnp.zeros(length),
     )
 
 
-def push(x: Window, a_prev: Float[Array, "act"], o_h: Float[Array, "obs"]) -> Window:
-    """The window after action a_{h-1} and observation o_h; the oldest observation and action are dropped."""
+def push(
+    x: Window, a_prev: Float[Array, "act"], r_prev: Float[Array, ""], o_h: Float[Array, "obs"]
+) -> Window:
+    """The window after action a_{h-1}, reward r_{h-1} and observation o_h; the oldest of each are dropped."""
     return Window(
         jnp.concatenate([x.obs[1:], o_h[None]]),
         jnp.concatenate([x.actions, a_prev[None]])[1:],
         jnp.concatenate([x.mask[1:], jnp.ones(1, bool)]),
+        jnp.concatenate([x.rewards[1:], r_prev[None]]),
     )

@@ -18,11 +18,14 @@ class Window(NamedTuple):
 
     `mask` is False where the window starts before its episode does; those entries are zero.
     The action at position i lies between observations i and i+1, so it is real where `mask[i]` is.
+    The reward at position i came with observation i; it is zero with an episode's first one. Rewards are no
+    part of x_h in the paper: policies never read them, critics may (`critic_sees_rewards`).
     """
 
     obs: Float[Array, "*batch window obs"]
     actions: Float[Array, "*batch window-1 act"]
     mask: Bool[Array, "*batch window"]
+    rewards: Float[Array, "*batch window"]
 
 
 class Future(NamedTuple):

@@ -243,7 +243,8 @@ class Replay:
         at = self._at(lane[:, None], t[:, None] + back)
         mask = step[:, None] + back >= 0
         obs = _zero_unless(mask, obs_at(at))
-        return Window(obs, _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]]), mask)
+        actions = _zero_unless(mask[:, :-1], self._rows["action"][at[:, 1:]])
+        return Window(obs, actions, mask, _zero_unless(mask, self._rows["reward"][at]))
 
     def _at(self, lane: np.ndarray, t: np.ndarray) -> np.ndarray:
         return t % self.layout.ring * self.layout.lanes + lane

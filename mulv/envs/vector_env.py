@@ -46,6 +46,7 @@ class VectorEnv:
         self._episode_seed, self._timeout = episode_seed, timeout
         self.episodes_begun = np.zeros(self.num_envs, np.int64)
         self.obs = np.zeros((self.num_envs, *self.spec.obs_shape), self.spec.obs_dtype)
+        self.reward = np.zeros(self.num_envs, np.float32)  # came with `obs`; zero with an episode's first
         self._step = np.zeros(self.num_envs, np.int64)
         self._return = np.zeros(self.num_envs)
         self._success: list[bool | None] = [None] * self.num_envs
@@ -131,6 +132,7 @@ class VectorEnv:
             final[ended] = np.stack([info["final_obs"][i] for i in np.flatnonzero(ended)])
         self._record_success(info, was_reset)
         rows = self._rows(np.arange(self.num_envs), final, actions, reward, terminated, truncated)
+        self.reward = rows.reward.copy()
         if not ended.any():
             self.obs = final
             return [rows]
@@ -181,7 +183,7 @@ class VectorEnv:
 
     def _begin(self, mask: np.ndarray) -> None:
         self.episodes_begun += mask
-        self._step[mask], self._return[mask] = 0, 0.0
+        self._step[mask], self._return[mask], self.reward[mask] = 0, 0.0, 0.0
         for i in np.flatnonzero(mask):
             self._success[i] = None
 

@@ -1,5 +1,8 @@
 """The policy network of all actor-critics."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -26,7 +29,7 @@ class Actor(eqx.Module):
 
 
 def act_on(
-    actor: Actor, x: Float[Array, "batch in"], noise: Float[Array, "batch act"]
+    actor: Callable[[Any], TanhNormal], x: Any, noise: Float[Array, "batch act"]
 ) -> tuple[Float[Array, "batch act"], Float[Array, "batch"]]:
-    """Actions of a batch and their log densities."""
+    """Actions for a batch of the actor's inputs, and their log densities."""
     return jax.vmap(lambda x, n: actor(x).sample_and_log_prob(n))(x, noise)

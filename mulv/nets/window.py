@@ -36,5 +36,5 @@ class WindowGRU(eqx.Module):
 
         state, _ = jax.lax.scan(step, jnp.zeros(self.units), (inputs, x.mask))
         oldest = x.mask.shape[0] - self.direct
-        newest = Window(x.obs[oldest:], x.actions[oldest:], x.mask[oldest:])
+        newest = Window(x.obs[oldest:], x.actions[oldest:], x.mask[oldest:], x.rewards[oldest:])
         return jnp.concatenate([flatten_window(newest), state])

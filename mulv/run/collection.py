@@ -40,7 +40,7 @@ class Collector:
         if not envs.episodes_begun.any():
             self.replay.append(envs.start())
         step = np.int32(self._counters.agent_steps // envs.num_envs)
-        arguments = self._agent, state, self._carry, envs.obs, envs.first, self._key, step
+        arguments = self._agent, state, self._carry, envs.obs, envs.first, self._key, step, envs.reward
         if at_random:
             actions = envs.random_actions(self._rng)
             self._carry = compiled.observe(*arguments)._replace(action=jnp.asarray(actions))

@@ -68,23 +68,26 @@ def observe(
     first: Bool[Array, "lane"],
     key: PRNGKeyArray,
     step: Int[Array, ""],
+    reward: Float[Array, "lane"] | None = None,
 ) -> Carry:
-    """The carry after these observations, with zero actions.
+    """The carry after these observations and the rewards that came with them, with zero actions.
 
-    `first` marks environments whose episode begins: their memory and action are reset before.
+    `first` marks environments whose episode begins: their memory and action are reset before. Without
+    `reward` all rewards are zero.
     """
     state, envs = unpack(agent, packed), obs.shape[0]
     keys = jax.random.split(jax.random.fold_in(jax.random.fold_in(key, step), _OBSERVE), envs)
 
-    def one(memory: PyTree, a_prev: Array, o_h: Array, first: Array, key: Array) -> PyTree:
-        memory, a_prev = jax.tree.map(
+    def one(memory: PyTree, a_prev: Array, r_prev: Array, o_h: Array, first: Array, key: Array) -> PyTree:
+        memory, a_prev, r_prev = jax.tree.map(
             lambda fresh, old: jnp.where(first, fresh, old),
-            (agent.init_memory(), jnp.zeros_like(a_prev)),
-            (memory, a_prev),
+            (agent.init_memory(), jnp.zeros_like(a_prev), jnp.zeros_like(r_prev)),
+            (memory, a_prev, r_prev),
         )
-        return agent.observe(state, memory, a_prev, o_h, key)
+        return agent.observe(state, memory, a_prev, r_prev, o_h, key)
 
-    memory = jax.vmap(one)(carry.memory, carry.action, obs, first, keys)
+    rewards = jnp.zeros(envs) if reward is None else reward
+    memory = jax.vmap(one)(carry.memory, carry.action, rewards, obs, first, keys)
     return Carry(memory, jnp.zeros_like(carry.action))
 
 
@@ -97,6 +100,7 @@ def act(
     first: Bool[Array, "lane"],
     key: PRNGKeyArray,
     step: Int[Array, ""],
+    reward: Float[Array, "lane"] | None = None,
     *,
     deterministic: bool,
 ) -> Carry:
@@ -104,7 +108,7 @@ def act(
 
     Exploration noise depends on `key` and `step` alone.
     """
-    memory, _ = observe(agent, packed, carry, obs, first, key, step)
+    memory, _ = observe(agent, packed, carry, obs, first, key, step, reward)
     state, shape = unpack(agent, packed), carry.action.shape
     noise = None if deterministic else pink_noise(key, step, shape, agent.octaves)
     return Carry(memory, jax.vmap(lambda one, noise: agent.act(state, one, noise))(memory, noise))

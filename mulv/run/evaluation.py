@@ -79,9 +79,8 @@ class Evaluator:
         while len(first) < self._episodes:
             if should_stop():
                 raise Stopped
-            carry = compiled.act(
-                agent, state, carry, envs.obs, envs.first, key, np.int32(step), deterministic=deterministic
-            )
+            now = (envs.obs, envs.first, key, np.int32(step), envs.reward)
+            carry = compiled.act(agent, state, carry, *now, deterministic=deterministic)
             if hides:
                 recent.add(envs.obs, np.asarray(carry.action))
             if step % EVERY == 0 and (hidden := envs.hidden) is not None:

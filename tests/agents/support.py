@@ -59,7 +59,8 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
         mask = np.sort(rng.random((*lead, spec.window)) < 0.7, axis=-1)
         mask[..., -1] = True
         actions = np.tanh(normal(spec.window - 1, env.act_dim)) * mask[..., :-1, None]
-        return Window(seen(mask), actions, mask)
+        rewards = 5.0 * np.random.default_rng(seed).normal(size=mask.shape).astype(np.float32)
+        return Window(seen(mask), actions, mask, rewards * mask)
 
     reward = 5.0 * normal(spec.future)
     mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0

@@ -75,7 +75,7 @@ class BeliefAgent(AbstractAgent):
     def init_memory(self):
         return jnp.zeros(HIDDEN)
 
-    def observe(self, state, memory, a_prev, o_h, key):
+    def observe(self, state, memory, a_prev, r_prev, o_h, key):
         return state.networks.params.advance(memory, a_prev, o_h, False)
 
     def act(self, state, memory, noise):

@@ -44,14 +44,16 @@ def expert_batches(spread: float, back: int = 0, batches: int = 250) -> Batch:
 
     obs, nothing = normal(window, OBS), np.zeros(lead, np.float32)
     actions = np.tanh(obs[..., -1 - back, :] @ WEIGHTS + spread * normal(ACT))
-    x = Window(obs, np.zeros((*lead, window - 1, ACT), np.float32), np.ones((*lead, window), bool))
+    mask = np.ones((*lead, window), bool)
+    x = Window(obs, np.zeros((*lead, window - 1, ACT), np.float32), mask, np.zeros_like(mask, np.float32))
     future = Future(actions[..., None, :], nothing[..., None], normal(1, OBS), np.ones((*lead, 1), bool))
     return Batch(x, actions, nothing, nothing, x, future, nothing)
 
 
 def without_memory(batch: Batch) -> Batch:
     """The same with windows of the newest observation alone."""
-    x = Window(batch.x_h.obs[:, :, -1:], batch.x_h.actions[:, :, :0], batch.x_h.mask[:, :, -1:])
+    whole = batch.x_h
+    x = Window(whole.obs[:, :, -1:], whole.actions[:, :, :0], whole.mask[:, :, -1:], whole.rewards[:, :, -1:])
     return batch._replace(x_h=x, x_hn=x)
 
 

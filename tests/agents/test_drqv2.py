@@ -186,7 +186,8 @@ def bandit(batches: int, size: int = 32) -> Batch:
     obs = np.broadcast_to(grey, (*lead, 2, *FRAMES.obs_shape))
     actions = rng.uniform(-1, 1, (*lead, 1)).astype(np.float32)
     reward = -np.square(actions - wanted_at(obs))[..., 0].astype(np.float32)
-    x = Window(obs, np.zeros((*lead, 1, 1), np.float32), np.ones((*lead, 2), bool))
+    mask = np.ones((*lead, 2), bool)
+    x = Window(obs, np.zeros((*lead, 1, 1), np.float32), mask, np.zeros_like(mask, np.float32))
     future = Future(actions[:, :, None], reward[..., None], obs[:, :, 1:], np.ones((*lead, 1), bool))
     return Batch(x, actions, reward, np.zeros(lead, np.float32), x, future, np.full(lead, 1e6, np.float32))
 
@@ -198,7 +199,12 @@ def regret(window: int, batches: Batch) -> float:
         window=window, batch_size=32, learning_rate=1e-3, trunk=trunk, channels=8, halvings=1
     )
     agent, whole = DrQV2(config, replace(FRAMES, act_dim=1)), batches.x_h
-    x = Window(whole.obs[:, :, -window:], whole.actions[:, :, : window - 1], whole.mask[:, :, -window:])
+    x = Window(
+        whole.obs[:, :, -window:],
+        whole.actions[:, :, : window - 1],
+        whole.mask[:, :, -window:],
+        whole.rewards[:, :, -window:],
+    )
     learned_from = jax.tree.map(lambda leaf: leaf[:-1], batches._replace(x_h=x, x_hn=x))
     state, _, finite = run(agent, initial(agent, KEY), learned_from, KEY)
     assert finite

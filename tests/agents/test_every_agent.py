@@ -157,7 +157,7 @@ def test_acting_in_several_lanes_equals_acting_in_each(agent, state, lanes):
         mine, a_prev = jax.tree.map(lambda leaf, i=i: leaf[i], carry)
         if first[i]:
             mine, a_prev = agent.init_memory(), jnp.zeros_like(a_prev)
-        mine = agent.observe(state, mine, a_prev, jnp.asarray(obs[i]), KEY)
+        mine = agent.observe(state, mine, a_prev, jnp.zeros(()), jnp.asarray(obs[i]), KEY)
         np.testing.assert_allclose(after.action[i], agent.act(state, mine, noise[i]), rtol=1e-5, atol=1e-6)
         for together, alone in zip(leaves(after.memory), leaves(mine), strict=True):
             np.testing.assert_allclose(together[i], alone, rtol=1e-5, atol=1e-6)

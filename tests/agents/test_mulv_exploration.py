@@ -171,7 +171,7 @@ def tried(agent, action: int, x):
 @pytest.mark.parametrize(("use", "chooses_tried"), [("optimism", False), ("pessimism", True)])
 def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
     agent = MuLV(with_options(GREEDY, {"bonus.use": use}), DISCRETE)
-    memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
+    memory = push(agent.init_memory(), jnp.zeros(2), jnp.zeros(()), jnp.array([0.5, -1.0, 2.0]))
     x = normalise_window(GREEDY, initial(agent, KEY).obs_moments, memory)
     state = tried(agent, action, jax.tree.map(lambda leaf: leaf[None], x))
     explore = jax.jit(lambda state: agent.act(state, memory, jax.random.normal(KEY, (2,))))
@@ -181,7 +181,7 @@ def test_an_untried_action_carries_its_bonus(action, use, chooses_tried):
 @pytest.mark.parametrize(("use", "minds"), [("optimism", False), ("pessimism", True)])
 def test_who_does_not_explore_minds_a_penalty_and_no_bonus(use, minds):
     agent = MuLV(with_options(GREEDY, {"bonus.use": use}), DISCRETE)
-    memory = push(agent.init_memory(), jnp.zeros(2), jnp.array([0.5, -1.0, 2.0]))
+    memory = push(agent.init_memory(), jnp.zeros(2), jnp.zeros(()), jnp.array([0.5, -1.0, 2.0]))
     x = normalise_window(GREEDY, initial(agent, KEY).obs_moments, memory)
     act = jax.jit(lambda state: jnp.argmax(agent.act(state, memory, None)))
     chosen = [int(act(tried(agent, a, jax.tree.map(lambda leaf: leaf[None], x)))) for a in (0, 1)]
@@ -229,7 +229,9 @@ def test_without_a_bonus_nothing_of_it_is_in_the_program(spec):
 def test_who_does_not_explore_asks_what_rewards_alone_are_worth():
     agent = MuLV(ON, replace(SPEC, discrete=True))
     state = initial(agent, KEY)
-    memory = push(agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.array([0.5, -1.0, 2.0]))
+    memory = push(
+        agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.zeros(()), jnp.array([0.5, -1.0, 2.0])
+    )
 
     @jax.jit
     def chosen(w, w_alone):

@@ -151,7 +151,7 @@ def test_acting_on_frames_is_acting_on_their_embeddings(state):
         """An observation and a decision, each after the other."""
 
         def seen(state, memory, a_prev, o_h, noise):
-            memory = agent.observe(state, memory, a_prev, o_h, KEY)
+            memory = agent.observe(state, memory, a_prev, jnp.zeros(()), o_h, KEY)
             return agent.act(state, memory, noise), memory
 
         return jax.jit(seen)

@@ -32,7 +32,11 @@ def test_the_actor_reads_the_moving_average_of_the_encoder():
 
     def action(state) -> np.ndarray:
         return np.asarray(
-            agent.act(state, push(agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.ones(3)), None)
+            agent.act(
+                state,
+                push(agent.init_memory(), jnp.zeros(agent.spec.act_dim), jnp.zeros(()), jnp.ones(3)),
+                None,
+            )
         )
 
     def moved(representation):

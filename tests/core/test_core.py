@@ -22,12 +22,17 @@ from mulv.data import Replay, ReplayLayout
 SPEC = EnvSpec((3,), 2)
 
 
-def naive_window(obs: list[np.ndarray], actions: list[np.ndarray], length: int) -> Window:
+def naive_window(
+    obs: list[np.ndarray], actions: list[np.ndarray], rewards: list[float], length: int
+) -> Window:
     missing = max(length - len(obs), 0)
     padded_obs = [np.zeros(3)] * missing + obs[-length:]
     padded_actions = [np.zeros(2)] * missing + actions[len(actions) - (len(obs[-length:]) - 1) :]
     mask = [False] * missing + [True] * (length - missing)
-    return Window(np.array(padded_obs), np.array(padded_actions).reshape(length - 1, 2), np.array(mask))
+    between = np.array(padded_actions).reshape(length - 1, 2)
+    return Window(
+        np.array(padded_obs), between, np.array(mask), np.array([0.0] * missing + rewards[-length:])
+    )
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(1, 4))
@@ -35,11 +40,12 @@ def naive_window(obs: list[np.ndarray], actions: list[np.ndarray], length: int) 
 def test_window_memory_equals_a_list_over_episodes(lengths, window):
     rng = np.random.default_rng(0)
     for length in lengths:
-        x_h, a_prev, obs, actions = empty_window(SPEC, window), jnp.zeros(2), [], []
-        for _ in range(length):
+        x_h, a_prev, obs, actions, rewards = empty_window(SPEC, window), jnp.zeros(2), [], [], []
+        for step in range(length):
             obs.append(rng.normal(size=3).astype(np.float32))
-            x_h = push(x_h, a_prev, jnp.asarray(obs[-1]))
-            jax.tree.map(np.testing.assert_array_equal, x_h, naive_window(obs, actions, window))
+            rewards.append(float(step))
+            x_h = push(x_h, a_prev, jnp.float32(step), jnp.asarray(obs[-1]))
+            jax.tree.map(np.testing.assert_array_equal, x_h, naive_window(obs, actions, rewards, window))
             actions.append(rng.normal(size=2).astype(np.float32))
             a_prev = jnp.asarray(actions[-1])
 
@@ -54,9 +60,10 @@ def test_window_memory_equals_what_the_replay_cuts(tmp_path, window):
         action, x_h = np.zeros(2, np.float32), empty_window(SPEC, window)
         for step in range(length + 1):
             o_h, last = rng.normal(size=3).astype(np.float32), step == length
-            row = (np.array([v]) for v in (0, o_h, action, 1.0, last, False, step))
+            r_prev = float(10 * length + step) if step else 0.0
+            row = (np.array([v]) for v in (0, o_h, action, r_prev, last, False, step))
             replay.append(Step(*row))
-            x_h = push(x_h, jnp.asarray(action), jnp.asarray(o_h))
+            x_h = push(x_h, jnp.asarray(action), jnp.float32(r_prev), jnp.asarray(o_h))
             if not last:
                 acted_on.append(x_h)
             action = rng.normal(size=2).astype(np.float32)
@@ -125,7 +132,7 @@ def test_whitening_clips_at_the_limit():
 
 def test_whitening_a_window_leaves_padding_zero():
     moments = RunningMoments((3,)).update(jnp.float32(np.random.default_rng(0).normal(7.0, 1.0, (20, 3))))
-    x = naive_window([np.full(3, 7.0)] * 2, [np.ones(2)], 4)
+    x = naive_window([np.full(3, 7.0)] * 2, [np.ones(2)], [0.0, 1.0], 4)
     white = ObsMoments(moments, moments).whiten(jax.tree.map(jnp.asarray, x))
     assert not np.any(white.obs[:2])
     np.testing.assert_allclose(white.obs[2:], jax.vmap(moments.whiten)(jnp.asarray(x.obs[2:])), rtol=1e-6)
@@ -137,7 +144,7 @@ def test_changes_replace_the_older_observations_and_padding_stays_zero():
     after = seen + rng.normal(0.0, [0.001, 1.0, 50.0], (200, 3)).astype(np.float32)
     empty = RunningMoments((3,))
     moments = ObsMoments(empty, empty).update(jnp.asarray(seen), jnp.asarray(after))
-    x = naive_window([seen[0], after[0]], [np.ones(2)], 4)
+    x = naive_window([seen[0], after[0]], [np.ones(2)], [0.0, 1.0], 4)
     shown = moments.whiten_changes(jax.tree.map(jnp.asarray, x))
     assert not np.any(shown.obs[:2])
     root = np.sqrt(np.mean((after - seen) ** 2, axis=0))

@@ -84,7 +84,9 @@ def naive_window(rows: list[Row], t: int, length: int) -> Window:
     obs = [np.zeros(OBS)] * missing + [row.obs for row in episode]
     actions = [np.zeros(ACT)] * missing + [row.action for row in episode[1:]]
     mask = [False] * missing + [True] * len(episode)
-    return Window(np.array(obs), np.array(actions[: length - 1]).reshape(length - 1, ACT), np.array(mask))
+    rewards = np.array([0.0] * missing + [row.reward for row in episode])
+    between = np.array(actions[: length - 1]).reshape(length - 1, ACT)
+    return Window(np.array(obs), between, np.array(mask), rewards)
 
 
 def naive_cut(lanes: list[list[Row]], lane: int, t: int, capacity: int, spec: BatchSpec) -> Batch:

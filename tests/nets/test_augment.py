@@ -79,7 +79,7 @@ def test_no_padding_is_no_shift():
 def test_a_stack_is_the_frames_with_the_first_repeated(real):
     frames = np.random.default_rng(0).integers(1, 256, (3, 4, 5, 3), np.uint8)
     mask = np.arange(3) >= 3 - real
-    x = Window(frames * mask[:, None, None, None], np.zeros((2, 1), np.float32), mask)
+    x = Window(frames * mask[:, None, None, None], np.zeros((2, 1), np.float32), mask, np.zeros(len(mask)))
     shown = [frames[max(i, 3 - real)] for i in range(3)]
     np.testing.assert_array_equal(stack_frames(jax.tree.map(jnp.asarray, x)), np.concatenate(shown, axis=-1))
 

@@ -83,7 +83,8 @@ def test_residual_trunk_without_its_blocks_is_the_normalised_embedding():
 
 def make_window(length: int, mask: list[bool]) -> Window:
     rng = np.random.default_rng(1)
-    return Window(jnp.float32(rng.normal(size=(length, 3))), jnp.zeros((length - 1, 2)), jnp.array(mask))
+    obs = jnp.float32(rng.normal(size=(length, 3)))
+    return Window(obs, jnp.zeros((length - 1, 2)), jnp.array(mask), jnp.zeros(length))
 
 
 @pytest.mark.parametrize("length", [1, 2, 5])

@@ -19,7 +19,7 @@ def window(length: int, padding: int, seed: int = 0) -> Window:
     mask = np.arange(length) >= padding
     obs = rng.normal(size=(length, OBS)).astype(np.float32) * mask[:, None]
     actions = rng.normal(size=(length - 1, ACT)).astype(np.float32) * mask[:-1, None]
-    return Window(obs, actions, mask)
+    return Window(obs, actions, mask, np.zeros(length, np.float32))
 
 
 @pytest.mark.parametrize("padding", [0, 2])
@@ -32,7 +32,7 @@ def test_the_state_is_that_of_a_loop_over_the_real_steps(padding):
     read = reader(x)
     assert read.shape == (WindowGRU.out_dim(OBS, ACT, UNITS, DIRECT),)
     np.testing.assert_allclose(read[-UNITS:], h, rtol=1e-5, atol=1e-6)
-    newest = Window(x.obs[-2:], x.actions[-1:], x.mask[-2:])
+    newest = Window(x.obs[-2:], x.actions[-1:], x.mask[-2:], x.rewards[-2:])
     np.testing.assert_array_equal(read[:-UNITS], flatten_window(newest))
 
 
@@ -42,6 +42,7 @@ def test_longer_padding_changes_nothing():
         np.concatenate([np.zeros((3, OBS), np.float32), short.obs]),
         np.concatenate([np.zeros((3, ACT), np.float32), short.actions]),
         np.concatenate([np.zeros(3, bool), short.mask]),
+        np.zeros(7, np.float32),
     )
     np.testing.assert_allclose(reader(longer), reader(short), rtol=1e-6)
 

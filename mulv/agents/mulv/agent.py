@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, reward_scale
+from mulv.agents.base import AbstractWindowAgent, reward_scale, with_rewards, without_rewards
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
@@ -84,10 +84,10 @@ class MuLV(AbstractWindowAgent):
         )
 
     def act(self, state: MuLVState, memory: Window, noise: Float[Array, "act"] | None) -> Float[Array, "act"]:
-        x_h = see_window(self.config, state.obs_moments, memory)
+        x_h = self.see(state, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
-        u = state.target_representation.encode(x_h)
+        u = self._policy_input(state.target_representation, x_h)
         return self.policy.act(state.actor.params, q, u, temperature, noise)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
@@ -110,7 +110,7 @@ class MuLV(AbstractWindowAgent):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
         temperature = jnp.exp(state.log_temperature.params)
-        u = jax.vmap(state.target_representation.encode)(data.x_h)
+        u = self._policy_input(state.target_representation, data.x_h)
         actor, entropy, policy_metrics = self.policy.improve(
             state.actor, self.optimiser, q, u, temperature, policy_key
         )
@@ -139,14 +139,38 @@ class MuLV(AbstractWindowAgent):
         return state.with_targets_moved(self.config.tau), metrics
 
     def q_values(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "head"]:
-        x_h = see_window(self.config, state.obs_moments, memory)
+        x_h = self.see(state, memory)
         q = self._model(state).q_at(jax.tree.map(lambda leaf: leaf[None], x_h))
         return q(a_h[None])[0] * reward_scale(self.config, state.reward_moments)
+
+    def see(self, state: MuLVState, x: Window) -> Window:
+        """A window as representation and critic read it."""
+        return self._with_rewards(state, see_window(self.config, state.obs_moments, x))
+
+    def normalise(self, state: MuLVState, batch: Batch) -> Batch:
+        """A batch as representation and critic read it."""
+        data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
+        return data._replace(
+            x_h=self._with_rewards(state, data.x_h),
+            x_hn=self._with_rewards(state, data.x_hn),
+        )
+
+    def _with_rewards(self, state: MuLVState, x: Window) -> Window:
+        return with_rewards(state.reward_moments, x) if self.config.reads_rewards(self.spec) else x
+
+    def _policy_input(self, target: Representation, x: Window) -> Any:
+        """What the policy sees of windows, one or a batch of them: their code, or themselves without rewards.
+
+        A code that knows past rewards is not for the policy, which has to act without them.
+        """
+        if self.config.reads_rewards(self.spec):
+            return without_rewards(x)
+        return target.encode(x) if x.mask.ndim == 1 else jax.vmap(target.encode)(x)
 
     def _seen(self, state: MuLVState, batch: Batch) -> list[Batch]:
         """The normalised batch, split into one part for each update of the representation."""
         c = self.config
-        seen = normalise_batch(c, state.obs_moments, state.reward_moments, batch)
+        seen = self.normalise(state, batch)
         return [part(seen, i, c.batch_size) for i in range(c.elbo.updates)]
 
     def _backup(
@@ -155,7 +179,7 @@ class MuLV(AbstractWindowAgent):
         """The n-step target Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, critic)
         temperature = jnp.exp(state.log_temperature.params)
-        u = jax.vmap(target.representation.encode)(data.x_hn)
+        u = self._policy_input(target.representation, data.x_hn)
         value = self.policy.value(state.actor.params, target.q_at(data.x_hn, added), u, temperature, key)
         return data.reward + data.discount * value
 
@@ -225,11 +249,11 @@ class MuLV(AbstractWindowAgent):
 
     def latent(self, state: MuLVState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
         """The mean of p(z | x_h, a_h), of the first z if there are twins."""
-        model, x_h = state.representation.params, see_window(self.config, state.obs_moments, memory)
+        model, x_h = state.representation.params, self.see(state, memory)
         return model.p(model.encode(x_h), a_h)[0].mean
 
     def inspect(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> Metrics:
-        data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
+        data = self.normalise(state, batch)
         targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
         level = data.x_h.obs[:, -1, : self.spec.obs_dim]
         o_h = jnp.zeros_like(level) if self.config.elbo.predict_changes else level

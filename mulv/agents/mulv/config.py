@@ -24,6 +24,7 @@ from mulv.agents.mulv.groups import (
 from mulv.agents.mulv.vae import ImageConfig
 from mulv.core.errors import MulvError
 from mulv.core.limits import STEP, at_least
+from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 
 
@@ -43,6 +44,9 @@ class MuLVConfig(WindowConfig):
     """Step of the target networks towards the trained ones, per update."""
     double_q: Literal["lower", "mean"] = "lower"
     """What targets and policy believe of the two critics."""
+    critic_sees_rewards: bool = False
+    """Show representation and critic the rewards within the window, which are there while learning; the
+    policy acts without, by a network of its own. Of no effect where actions are discrete: Q chooses them."""
     recurrence: RecurrenceConfig | None = None
     """Read the window by a GRU too, which long windows want. Default: none."""
     latent: Latent = field(default_factory=GaussianLatent)
@@ -59,6 +63,10 @@ class MuLVConfig(WindowConfig):
     """Exploration or pessimism. Default: none."""
     image: ImageConfig | None = None
     """Where a task shows frames: the VAE that makes vectors of them. Default: one of the usual size."""
+
+    def reads_rewards(self, spec: EnvSpec) -> bool:
+        """Whether representation and critic see past rewards."""
+        return self.critic_sees_rewards and not spec.discrete
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,7 +16,7 @@ from mulv.agents.base import AbstractWindowAgent
 from mulv.agents.encoder import ObservationEncoder
 from mulv.agents.mulv.agent import MuLV
 from mulv.agents.mulv.config import MuLVConfig
-from mulv.agents.mulv.normalisation import denormalise_prediction, normalise_batch
+from mulv.agents.mulv.normalisation import denormalise_prediction
 from mulv.agents.mulv.state import MuLVState
 from mulv.agents.mulv.vae import FRAME_METRICS, ImageConfig, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
@@ -135,7 +135,7 @@ class FrameEncoder(ObservationEncoder):
         future = batch.future._replace(obs=embed(batch.future.obs, batch.future.mask))
         data = batch._replace(x_h=x_h, x_hn=x_h, future=future)
         moments, representation = state.mulv.obs_moments, state.mulv.representation.params
-        seen = normalise_batch(self.agent.config, moments, state.mulv.reward_moments, data)
+        seen = self.agent.on_vectors.normalise(state.mulv, data)
         p = jax.vmap(representation.p)(jax.vmap(representation.encode)(seen.x_h), data.a_h)
         said, _ = jax.vmap(representation.predict)(p[0].mean, data.future.actions)
         o_h = data.x_h.obs[:, -1]

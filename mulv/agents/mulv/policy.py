@@ -13,14 +13,20 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import GreedyPolicy, SACPolicy, SoftPolicy
+from mulv.agents.mulv.reader import WindowActor
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Metrics
+from mulv.core.types import Metrics, Window
 from mulv.nets.policy import Actor, act_on
 
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
-Codes = Float[Array, "batch width"]  # encodings u of a batch of windows, the actor's input
+Codes = Float[Array, "batch width"] | Window  # the actor's input: codes u of a batch of windows, or windows
 Temperature = Float[Array, ""]
+
+
+def batch_size(u: Codes) -> int:
+    """The number of windows that `u` is of."""
+    return len(jax.tree.leaves(u)[0])
 
 
 def believed(config: MuLVConfig, values: Float[Array, "batch head"]) -> Float[Array, "batch"]:
@@ -61,10 +67,13 @@ class AbstractEntropyPolicy(ABC):
 class ContinuousPolicy(AbstractEntropyPolicy):
     """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
 
-    Its input is the window's code u under the target encoder, which changes slowly.
+    Its input is the window's code u under the target encoder, which changes slowly; or the window itself,
+    where the critic sees past rewards.
     """
 
-    def init(self, key: PRNGKeyArray) -> Actor:
+    def init(self, key: PRNGKeyArray) -> Actor | WindowActor:
+        if self.config.reads_rewards(self.spec):
+            return WindowActor(self.spec, self.config, key=key)
         trunk = self.config.trunk
         return Actor(trunk.width, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
@@ -121,7 +130,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         return trained, entropy, metrics | entropy_metrics(temperature, entropy)
 
     def _noise(self, u: Codes, key: PRNGKeyArray) -> Float[Array, "batch act"]:
-        return jax.random.normal(key, (u.shape[0], self.spec.act_dim))
+        return jax.random.normal(key, (batch_size(u), self.spec.act_dim))
 
 
 @dataclass(frozen=True)
@@ -167,7 +176,9 @@ class DiscretePolicy(AbstractEntropyPolicy):
     ) -> Float[Array, "batch"]:
         """max_a Q(x, a), hard or soft."""
         kind = self.config.discrete_policy.kind
-        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(self._lower_q(q, u.shape[0]))
+        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(
+            self._lower_q(q, batch_size(u))
+        )
 
     def improve(
         self,
@@ -182,7 +193,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         if isinstance(self.config.discrete_policy, GreedyPolicy):
             return trained, jnp.zeros(()), {}
         _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
-            self._lower_q(q, u.shape[0])
+            self._lower_q(q, batch_size(u))
         )
         entropy = -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1))
         return trained, entropy, entropy_metrics(temperature, entropy)

@@ -10,11 +10,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import CategoricalLatent, GaussianLatent
+from mulv.agents.mulv.reader import window_reader
 from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal, squashed_std
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Batch, Future, Window
-from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flat_window_dim, flatten_window, standardise
+from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flatten_window, standardise
 from mulv.nets.window import WindowGRU
 
 Code = Float[Array, "width"]
@@ -141,12 +142,8 @@ class Representation(eqx.Module):
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         encoder_key, latent_key, decoder_key, transition_key = jax.random.split(key, 4)
-        in_dim = flat_window_dim(spec.obs_dim, spec.act_dim, config.window)
-        self.recurrence = None
-        if (options := config.recurrence) is not None:
-            shape = (2 * spec.obs_dim, spec.act_dim, options.units, options.direct)  # levels and changes
-            self.recurrence = WindowGRU(*shape, key=jax.random.fold_in(encoder_key, 1))
-            in_dim = WindowGRU.out_dim(*shape)
+        rewards = int(config.reads_rewards(spec))
+        self.recurrence, in_dim = window_reader(spec, config, rewards, key=jax.random.fold_in(encoder_key, 1))
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
         keys = jax.random.split(latent_key, 2 if config.latent.twins else 1)
         self.latents = tuple(LatentPair(spec, config, key=k) for k in keys)
@@ -157,7 +154,7 @@ class Representation(eqx.Module):
 
     def encode(self, x_h: Window) -> Code:
         """u, the window's code."""
-        return self.encoder(flatten_window(x_h) if self.recurrence is None else self.recurrence(x_h))
+        return self.encoder((self.recurrence or flatten_window)(x_h))
 
     def p(self, u: Code, a_h: Float[Array, "act"]) -> tuple[Latent, ...]:
         """p(z | x_h, a_h) of each z, given the window's code u: the representation."""

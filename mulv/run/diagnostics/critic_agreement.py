@@ -112,7 +112,8 @@ def predicted_values(
     """
     episodes, length = truth.obs.shape[:2]
     obs = shown(truth.obs.reshape(episodes * length, -1)).reshape(episodes, length, -1)
-    values = _ask(agent, packed, obs, truth.past_actions, truth.episode, truth.time, truth.tried)
+    past = (truth.past_actions, truth.past_rewards)
+    values = _ask(agent, packed, obs, *past, truth.episode, truth.time, truth.tried)
     if values is None:
         raise MulvError(f"{type(agent).__name__} has no critic that can be asked")
     return np.asarray(values)
@@ -124,19 +125,21 @@ def _ask(
     packed: compiled.Packed,
     obs: Float[Array, "episode time obs"],
     past_actions: Float[Array, "episode time act"],
+    past_rewards: Float[Array, "episode time"],
     episode: Int[Array, "state"],
     time: Int[Array, "state"],
     tried: Float[Array, "state action act"],
 ) -> Float[Array, "state action head"] | None:
     state, key = compiled.unpack(agent, packed), jax.random.key(0)
 
-    def memories(obs: Array, past_actions: Array) -> PyTree:
-        def step(memory: PyTree, row: tuple[Array, Array]) -> tuple[PyTree, PyTree]:
-            memory = agent.observe(state, memory, row[1], row[0], key)
+    def memories(*rows: Array) -> PyTree:
+        def step(memory: PyTree, row: tuple[Array, ...]) -> tuple[PyTree, PyTree]:
+            o_h, a_prev, r_prev = row
+            memory = agent.observe(state, memory, a_prev, r_prev, o_h, key)
             return memory, memory
 
-        return jax.lax.scan(step, agent.init_memory(), (obs, past_actions))[1]
+        return jax.lax.scan(step, agent.init_memory(), rows)[1]
 
-    at = jax.tree.map(lambda leaf: leaf[episode, time], jax.vmap(memories)(obs, past_actions))
+    at = jax.tree.map(lambda leaf: leaf[episode, time], jax.vmap(memories)(obs, past_actions, past_rewards))
     of_state = jax.vmap(lambda memory, a: agent.q_values(state, memory, a), in_axes=(None, 0))
     return jax.vmap(of_state)(at, jnp.asarray(tried))

@@ -59,11 +59,13 @@ class TruthOptions:
 class TrueValues(NamedTuple):
     """The rewards after each tried action, and the episodes that the states are taken from.
 
-    As in a replay, a row of `obs` and `past_actions` is an observation and the action before it.
+    As in a replay, a row of `obs`, `past_actions` and `past_rewards` is an observation, and the action and
+    reward before it.
     """
 
     obs: np.ndarray  # episode, time, obs: as the policy sees them, zero after the episode's end
     past_actions: np.ndarray  # episode, time, act
+    past_rewards: np.ndarray  # episode, time
     episode: np.ndarray  # state: index of its episode
     time: np.ndarray  # state: step in that episode
     tried: np.ndarray  # state, action, act; the first is the policy's own
@@ -146,8 +148,9 @@ def measure_true_values(
         for env in lanes:
             env.close()
     return TrueValues(
-        obs=_padded([obs for obs, _ in episodes]),
-        past_actions=_padded([actions for _, actions in episodes]),
+        obs=_padded([obs for obs, _, _ in episodes]),
+        past_actions=_padded([actions for _, actions, _ in episodes]),
+        past_rewards=_padded([rewards for _, _, rewards in episodes]),
         episode=np.asarray([start.episode for start in starts]),
         time=np.asarray([start.time for start in starts]),
         tried=np.stack(tried),
@@ -157,10 +160,10 @@ def measure_true_values(
 
 def _find_starts(
     agent: AbstractAgent, state: compiled.Packed, make: Callable[[], gym.Env], options: TruthOptions
-) -> tuple[list[_Start], list[tuple[np.ndarray, np.ndarray]]]:
+) -> tuple[list[_Start], list[tuple[np.ndarray, ...]]]:
     """States along episodes of the policy with its exploration noise, and these episodes."""
     starts: list[_Start] = []
-    episodes: list[tuple[np.ndarray, np.ndarray]] = []
+    episodes: list[tuple[np.ndarray, ...]] = []
     key, step = seeding.key(options.seed, Stream.ACT), 0
     rng = seeding.generator(options.seed, Stream.ENV)
     env = make()
@@ -168,7 +171,7 @@ def _find_starts(
         while len(starts) < options.states:
             obs, _ = env.reset(seed=seeding.integer(options.seed, Stream.ENV, len(episodes)))
             carry = compiled.init_carry(agent, 1)
-            seen, taken, ended = [obs], [np.zeros(agent.spec.act_dim, np.float32)], False
+            seen, taken, paid, ended = [obs], [np.zeros(agent.spec.act_dim, np.float32)], [0.0], False
             next_start = int(rng.integers(options.every))  # other steps in every episode
             while not ended and len(starts) < options.states:
                 now = (np.asarray(obs)[None], np.asarray([len(seen) == 1]), key, np.int32(step))
@@ -178,11 +181,12 @@ def _find_starts(
                     next_start += options.every
                 carry = compiled.act(agent, state, carry, *now, deterministic=False)
                 action = np.asarray(carry.action[0])
-                obs, _, terminated, truncated, _ = env.step(action)
+                obs, reward, terminated, truncated, _ = env.step(action)
                 seen.append(obs)
                 taken.append(action)
+                paid.append(float(reward))
                 ended, step = terminated or truncated, step + 1
-            episodes.append((np.stack(seen), np.stack(taken)))
+            episodes.append((np.stack(seen), np.stack(taken), np.asarray(paid, np.float32)))
     finally:
         env.close()
     return starts, episodes
