@@ -19,8 +19,8 @@ from mulv.agents.base import (
     reward_scale,
     with_rewards,
 )
-from mulv.core.learner import Trained, descend, polyak, start_training
-from mulv.core.limits import POSITIVE, STEP
+from mulv.core.learner import Trained, descend, polyak, start_training, steps_taken, when
+from mulv.core.limits import POSITIVE, STEP, at_least
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -41,6 +41,8 @@ class SACConfig(WindowConfig):
     """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
     """Entropy that the temperature is tuned to, per action dimension."""
+    policy_every: Annotated[int, at_least(1)] = 1
+    """Updates from one step of the policy to the next."""
     critic_sees_rewards: bool = False
     """Show the critic the rewards within the window, which are there while learning; the policy acts
     without."""
@@ -125,37 +127,42 @@ class SAC(AbstractWindowAgent):
 
     def update(self, state: SACState, batch: Batch, key: PRNGKeyArray) -> tuple[SACState, Metrics]:
         """One step of the critics (towards the soft n-step target), their targets, actor and temperature."""
-        c, optimiser = self.config, self.optimiser
+        c = self.config
         target_key, actor_key = jax.random.split(key)
         noise_shape = batch.a_h.shape
         state, data = self._see(state, batch)
-        x_h = data.x_h
         temperature = jnp.exp(state.log_temperature.params)
 
         target_noise = jax.random.normal(target_key, noise_shape)
         a_hn, log_prob_hn = act_on(state.actor.params, data.x_hn, target_noise)
         state, critic_metrics = self._learn(state, data, a_hn, -temperature * log_prob_hn)
-        critics = state.critics
+        due = c.policy_every == 1 or steps_taken(state.critics) % c.policy_every == 0
+        noise = jax.random.normal(actor_key, noise_shape)
+        (actor, log_temperature), policy_metrics = when(
+            due, lambda: self._improve(state, data, noise), (state.actor, state.log_temperature)
+        )
+        state = state._replace(actor=actor, log_temperature=log_temperature)
+        return state, critic_metrics | policy_metrics
 
-        actor_noise = jax.random.normal(actor_key, noise_shape)
+    def _improve(
+        self, state: SACState, data: Transitions, noise: Float[Array, "batch act"]
+    ) -> tuple[tuple[Trained, Trained], Metrics]:
+        """Actor and temperature after one step, and metrics."""
+        temperature = jnp.exp(state.log_temperature.params)
 
         def actor_loss(actor: Actor) -> tuple[Array, Array]:
-            a, log_prob = act_on(actor, x_h, actor_noise)
-            values = self._believed(q_values(critics.params, data.critic_x_h, a))
+            a, log_prob = act_on(actor, data.x_h, noise)
+            values = self._believed(q_values(state.critics.params, data.critic_x_h, a))
             return jnp.mean(temperature * log_prob - values), jnp.mean(log_prob)
 
-        (actor_loss_value, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(
-            state.actor.params
-        )
-        actor, actor_grad_norm = descend(optimiser, state.actor, gradient)
+        (loss, log_prob), gradient = eqx.filter_value_and_grad(actor_loss, has_aux=True)(state.actor.params)
+        actor, actor_grad_norm = descend(self.optimiser, state.actor, gradient)
 
         # d/d(log T) of −log T · (log π + target entropy): T rises while the policy is too certain.
-        target_entropy = c.target_entropy_per_action * self.spec.act_dim
-        log_temperature, _ = descend(optimiser, state.log_temperature, -(log_prob + target_entropy))
-
-        state = state._replace(actor=actor, log_temperature=log_temperature)
-        return state, critic_metrics | {
-            "train/actor_loss": actor_loss_value,
+        target_entropy = self.config.target_entropy_per_action * self.spec.act_dim
+        log_temperature, _ = descend(self.optimiser, state.log_temperature, -(log_prob + target_entropy))
+        return (actor, log_temperature), {
+            "train/actor_loss": loss,
             "train/ent_coef": temperature,
             "train/entropy": -log_prob,
             "train/actor_grad_norm": actor_grad_norm,

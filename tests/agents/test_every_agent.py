@@ -254,3 +254,20 @@ def test_a_setting_out_of_range_is_named(agent, field):
 def test_discrete_actions_are_refused(agent, config, shape):
     with pytest.raises(MulvError, match="discrete"):
         agent(config(), EnvSpec(shape, 2, discrete=True))
+
+
+@pytest.mark.parametrize("name", ["mulv", "sac"])
+def test_a_policy_that_learns_every_second_update_rests_in_between(name):
+    agent = tiny(name, policy_every=2)
+    state, batches = initial(agent, KEY), random_batches(agent, 2)
+    parts = []
+    for number in range(2):
+        one = jax.tree.map(lambda leaf, i=number: leaf[i : i + 1], batches)
+        after, metrics, finite = run(agent, state, one, first=number)
+        assert finite
+        same_policy = same((state.actor, state.log_temperature), (after.actor, after.log_temperature))
+        parts.append((same_policy, float(metrics["train/actor_grad_norm"]) > 0))
+        critic = "critic" if name == "mulv" else "critics"
+        assert not same(getattr(state, critic), getattr(after, critic))
+        state = after
+    assert parts == [(True, False), (False, True)]  # it rests first, and reports nothing

@@ -30,7 +30,7 @@ from mulv.agents.mulv.representation import (
     negative_elbo,
 )
 from mulv.agents.mulv.state import MuLVState
-from mulv.core.learner import descend, start_training
+from mulv.core.learner import Trained, descend, start_training, steps_taken, when
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -109,19 +109,25 @@ class MuLV(AbstractWindowAgent):
         for i, other in enumerate(others, 1):
             state = self._learn_representation(state, other, jax.random.fold_in(elbo_key, i))
 
-        temperature = jnp.exp(state.log_temperature.params)
-        u = self._policy_input(state.target_representation, data.x_h)
-        actor, entropy, policy_metrics = self.policy.improve(
-            state.actor, self.optimiser, q, u, temperature, policy_key
+        due = self.config.policy_every == 1 or steps_taken(state.critic) % self.config.policy_every == 0
+        (actor, log_temperature), policy_metrics = when(
+            due, lambda: self._improve(state, data, q, policy_key), (state.actor, state.log_temperature)
         )
-        state = state._replace(
-            actor=actor,
-            log_temperature=self.policy.update_temperature(
-                state.log_temperature, self.optimiser, entropy, data.data_size[0]
-            ),
-        )
+        state = state._replace(actor=actor, log_temperature=log_temperature)
         metrics |= policy_metrics | {"train/target_mean": jnp.mean(targets)}
         return state.with_targets_moved(self.config.tau), metrics
+
+    def _improve(
+        self, state: MuLVState, data: Batch, q: QFunction, key: PRNGKeyArray
+    ) -> tuple[tuple[Trained, Trained], Metrics]:
+        """Actor and temperature after one step towards higher Q, and metrics."""
+        temperature = jnp.exp(state.log_temperature.params)
+        u = self._policy_input(state.target_representation, data.x_h)
+        actor, entropy, metrics = self.policy.improve(state.actor, self.optimiser, q, u, temperature, key)
+        log_temperature = self.policy.update_temperature(
+            state.log_temperature, self.optimiser, entropy, data.data_size[0]
+        )
+        return (actor, log_temperature), metrics
 
     def update_critic(
         self, state: MuLVState, batch: Batch, a_hn: Float[Array, "batch act"], key: PRNGKeyArray

@@ -44,6 +44,8 @@ class MuLVConfig(WindowConfig):
     """Step of the target networks towards the trained ones, per update."""
     double_q: Literal["lower", "mean"] = "lower"
     """What targets and policy believe of the two critics."""
+    policy_every: Annotated[int, at_least(1)] = 1
+    """Updates from one step of the policy to the next."""
     critic_sees_rewards: bool = False
     """Show representation and critic the rewards within the window, which are there while learning; the
     policy acts without, by a network of its own. Of no effect where actions are discrete: Q chooses them."""

@@ -20,9 +20,9 @@ from mulv.agents.mulv.normalisation import denormalise_prediction
 from mulv.agents.mulv.state import MuLVState
 from mulv.agents.mulv.vae import FRAME_METRICS, ImageConfig, ImageVAE, learn_frames
 from mulv.core.errors import MulvError
-from mulv.core.learner import Trained, start_training
+from mulv.core.learner import Trained, start_training, when
 from mulv.core.spec import FRAME_SHAPE, BatchSpec, EnvSpec
-from mulv.core.types import Batch, Metrics, PyTree, Window
+from mulv.core.types import Batch, Metrics, Window
 from mulv.nets.image import Frame
 
 
@@ -106,10 +106,7 @@ class PixelMuLV(AbstractWindowAgent):
         def learn() -> tuple[MuLVState, Metrics]:
             return self.on_vectors.update(state.mulv, batch, mulv_key)
 
-        def wait() -> tuple[MuLVState, Metrics]:
-            return state.mulv, zeros_like(jax.eval_shape(learn)[1])
-
-        mulv, metrics = jax.lax.cond(pretrains, wait, learn)
+        mulv, metrics = when(~pretrains, learn, state.mulv)
         return PixelState(vae, seen, mulv, state.updates + 1), metrics | seen
 
     def latent(self, state: PixelState, memory: Window, a_h: Float[Array, "act"]) -> Float[Array, "latent"]:
@@ -142,11 +139,6 @@ class FrameEncoder(ObservationEncoder):
         o_h1 = denormalise_prediction(self.agent.config, moments, o_h, said[:, 0])
         draw = jax.vmap(state.vae.params.draw)
         return jnp.stack([batch.x_h.obs[:, -1], draw(o_h), batch.future.obs[:, 0], draw(o_h1)], axis=1)
-
-
-def zeros_like(shapes: PyTree) -> PyTree:
-    """Zeros of these shapes."""
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 def embed_all(
