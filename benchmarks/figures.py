@@ -47,6 +47,9 @@ def main() -> None:
         renamed = lines(f"masked-control-{variant}")
         masked += [{**line, "method": f"{line['method']}/{variant}"} for line in renamed]
     print(compare_on_tasks(masked, "Positions alone, 200K steps", images / "masked-control.png"))
+    full = [line for line in lines("calibrate-100k") if line["method"].endswith("/full")]
+    title = "The full state: µLV-Rep, SAC-MLP, and what is published (dashed)"
+    print(compare_on_tasks(full, title, images / "calibration.png", published=True))
     lock = [line for line in lines("exploration") if line["task"] == "Lock-10-10"]
     print(compare(lock, "A lock of 10 decisions among 10 actions", images / "lock.png"))
     print(figure(ROOT / "results" / "theory", images / "theory-regret.png"))

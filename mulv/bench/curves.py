@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mulv.bench.lines import axis_of, length_of
+from mulv.bench.published import full_state_curves
 from mulv.core.errors import MulvError
 from mulv.run.result import RunResult
 
@@ -95,8 +96,11 @@ def compare(results: list[RunResult], title: str, path: Path) -> Path:
     return _save(figure, axes, title, path)
 
 
-def compare_on_tasks(results: list[RunResult], title: str, path: Path) -> Path:
-    """Plot several methods on several tasks, one panel per task as in `compare`."""
+def compare_on_tasks(results: list[RunResult], title: str, path: Path, *, published: bool = False) -> Path:
+    """Plot several methods on several tasks, one panel per task as in `compare`.
+
+    With `published`, what others reached with the full state is drawn beside them, dashed.
+    """
     by_task: dict[str, list[RunResult]] = defaultdict(list)
     for result in results:
         by_task[result["task"]].append(result)
@@ -108,6 +112,8 @@ def compare_on_tasks(results: list[RunResult], title: str, path: Path) -> Path:
         axes.set_visible(False)
     for axes, (task, runs) in zip(grid.flat, by_task.items(), strict=False):
         _draw_methods(axes, runs, _methods(results))
+        if published:
+            _draw_published(axes, task)
         axes.set_title(task, fontsize=10)
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
@@ -136,6 +142,16 @@ def _draw_methods(axes: Axes, results: list[RunResult], methods: list[str]) -> N
         axes.plot(steps, means.T, color=colour, alpha=0.35, linewidth=0.8)
         seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
         axes.plot(steps, means.mean(axis=0), color=colour, linewidth=2.2, label=f"{method} ({seeds})")
+
+
+def _draw_published(axes: Axes, task: str) -> None:
+    """Draw published curves in grey, each named at its last point."""
+    points = full_state_curves(task)
+    for method in dict.fromkeys(point.method for point in points):
+        own = [point for point in points if point.method == method]
+        steps, returns = [point.env_steps for point in own], [point.ret for point in own]
+        axes.plot(steps, returns, "--.", color="0.55", linewidth=0.8, markersize=4)
+        axes.annotate(method, (steps[-1], returns[-1]), fontsize=6, color="0.35")
 
 
 def _axes(unit: str) -> tuple[Figure, Axes]:

@@ -1,4 +1,4 @@
-"""Reference returns: the paper's table, ceilings with the full state, and uniform actions (data/*.csv)."""
+"""Reference returns (data/*.csv): the paper's table, others with the full state, and uniform actions."""
 
 import csv
 import re
@@ -68,6 +68,14 @@ class Ceiling(NamedTuple):
     sac: float
 
 
+class CurvePoint(NamedTuple):
+    """A published return of a method after a number of environment steps."""
+
+    method: str
+    env_steps: int
+    ret: float
+
+
 @cache
 def paper_table() -> dict[str, dict[str, Published]]:
     """The paper's returns by our task (without suffix) and our method; `lvrep` saw the full observation."""
@@ -82,6 +90,12 @@ def ceiling(task: str) -> Ceiling | None:
     """The ceiling of a task with its native reward; None if there is none."""
     name = split_task(task)
     return None if name.variant == "mbbl" else _ceilings().get(name.base)
+
+
+def full_state_curves(task: str) -> list[CurvePoint]:
+    """Published returns on a task with the full state and its native reward, by method and step."""
+    name = split_task(task)
+    return [] if name.variant == "mbbl" else _full_state_curves().get(name.base, [])
 
 
 def random_return(task: str) -> float | None:
@@ -99,6 +113,15 @@ def compares_with_paper(task: str) -> bool:
 @cache
 def _ceilings() -> dict[str, Ceiling]:
     return {row["task"]: Ceiling(float(row["best"]), float(row["sac"])) for row in _rows("ceilings.csv")}
+
+
+@cache
+def _full_state_curves() -> dict[str, list[CurvePoint]]:
+    curves: dict[str, list[CurvePoint]] = {}
+    for row in _rows("published_full.csv"):
+        point = CurvePoint(row["method"], int(row["env_steps"]), float(row["return"]))
+        curves.setdefault(row["task"], []).append(point)
+    return curves
 
 
 @cache

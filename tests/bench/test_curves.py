@@ -53,3 +53,17 @@ def test_a_method_has_one_colour_on_all_tasks(tmp_path: Path) -> None:
     assert min(inked(path, BLUE), inked(path, ORANGE)) > 100
     assert inked(right, ORANGE) > 100
     assert inked(right, BLUE) == 0
+
+
+def test_published_curves_are_drawn_where_there_are_any(tmp_path: Path) -> None:
+    """HalfCheetah has published points far above these runs, so its axis reaches them; T has none."""
+    cheetah = [{**result("a", 0, 1.0), "task": "HalfCheetah-F"}]
+    plain, published = (
+        compare_on_tasks(cheetah, "full", tmp_path / f"{p}.png", published=p) for p in (False, True)
+    )
+    assert inked(published, BLUE) < inked(plain, BLUE)  # squeezed into a corner
+    unknown = [
+        compare_on_tasks([result("a", 0, 1.0)], "T", tmp_path / f"T{p}.png", published=p).read_bytes()
+        for p in (False, True)
+    ]
+    assert unknown[0] == unknown[1]

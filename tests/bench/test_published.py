@@ -13,6 +13,7 @@ from mulv.bench.published import (
     PAPER_TASKS,
     ceiling,
     compares_with_paper,
+    full_state_curves,
     paper_table,
     random_return,
     split_task,
@@ -46,7 +47,7 @@ def test_cells_are_those_of_the_paper(base, method, mean, std):
 
 def test_ceilings_are_of_native_rewards_whatever_is_seen():
     assert ceiling("HalfCheetah-P") == ceiling("HalfCheetah-F") == (10729, 7679)
-    assert ceiling("hopper-hop-P") == (261, 73)
+    assert ceiling("hopper-hop-P") == (261, 79)
     assert ceiling("Hopper-P-mbbl") is None
     assert ceiling("Pendulum-P") is None
 
@@ -97,3 +98,14 @@ def test_every_data_file_is_declared_so_that_an_installed_package_has_it(folder)
     assert found
     for name in found:
         assert any(fnmatch.fnmatch(name, glob) for glob in globs[folder.replace("/", ".")]), name
+
+
+def test_published_curves_end_where_the_ceilings_are():
+    """SAC's last point is the ceiling's SAC, and no point is above the best; masks do not matter."""
+    for task in ("HalfCheetah", "Walker", "cheetah-run", "walker-run"):
+        points, known = full_state_curves(f"{task}-F"), ceiling(f"{task}-F")
+        assert points == full_state_curves(f"{task}-P")
+        (last,) = (p.ret for p in points if p.method == "SAC" and p.env_steps == 200_000)
+        assert last == pytest.approx(known.sac, rel=0.001)
+        assert max(p.ret for p in points) <= known.best
+    assert full_state_curves("HalfCheetah-F-mbbl") == full_state_curves("Pendulum-F") == []
