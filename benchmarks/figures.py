@@ -42,8 +42,8 @@ def main() -> None:
     print(compare_on_tasks(compared, "Positions alone: µLV-Rep and SAC-MLP", images / "positions.png"))
     swing = [line for line in lines("exploration") if line["task"] == "pendulum-swingup-P"]
     print(compare(swing, "pendulum-swingup-P: pays while the pole stands", images / "swing-up.png"))
-    masked = lines("masked-control")
-    for variant in ("pink", "scaled", "fourier"):
+    masked = lines("masked-control-early")
+    for variant in ("fourier",):
         renamed = lines(f"masked-control-{variant}")
         masked += [{**line, "method": f"{line['method']}/{variant}"} for line in renamed]
     print(compare_on_tasks(masked, "Positions alone, 200K steps", images / "masked-control.png"))

@@ -44,12 +44,22 @@ class SACConfig(WindowConfig):
     policy_every: Annotated[int, at_least(1)] = 1
     """Updates from one step of the policy to the next."""
     critic_sees_rewards: bool = False
-    """Show the critic the rewards within the window, which are there while learning; the policy acts
-    without."""
+    """Show the critic past rewards, which are there while learning; the policy acts without them."""
 
 
 PRESETS = {
-    "default": SACConfig(),
+    # Everything of µLV-Rep's default that is not its representation.
+    "default": SACConfig(
+        window=8,
+        n_step=3,
+        batch_size=128,
+        scale_rewards=True,
+        encode_changes=True,
+        critic_sees_rewards=True,
+        policy_every=2,
+        trunk=TrunkConfig(activation="elu"),
+    ),
+    "early": SACConfig(),  # the default before, which most figures of short runs are of
     "paper": SACConfig(
         window=4,
         normalise_observations=False,

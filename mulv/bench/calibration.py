@@ -12,8 +12,8 @@ _ENTROPY: Options = {"policy.target_entropy_per_action": -0.5, "policy.initial_t
 
 def _methods(variant: str, window: int, full: bool = False) -> dict[str, Method]:
     return {
-        f"mulv/{variant}": Method("mulv", {"window": window}, full=full),
-        f"sac/{variant}": Method("sac", {"window": window, **_SAC}, full=full),
+        f"mulv/{variant}": Method("mulv", {"window": window}, "early", full),
+        f"sac/{variant}": Method("sac", {"window": window, **_SAC}, "early", full),
     }
 
 
@@ -32,18 +32,18 @@ VALUES = Suite(
     "critics, targets and entropy, one change at a time from calibrate-100k's window of 3",
     tasks=("walker-run-P", "cheetah-run-P", "HalfCheetah-P"),
     methods={
-        "mulv/fourier": Method("mulv", {"critic.family": "fourier"}),
+        "mulv/fourier": Method("mulv", {"critic.family": "fourier"}, "early"),
         # The options that reached 6002 on HalfCheetah-P at 200K steps, one seed (masked-control-fourier).
-        "mulv/fourier-unscaled": Method("mulv", {"critic.family": "fourier", **_UNSCALED}),
-        "mulv/elbo-1": Method("mulv", {"elbo.weight": 1.0}),
-        "mulv/network": Method("mulv", {"critic": "network"}),
-        "mulv/distribution": Method("mulv", {"critic": "distribution"}),
-        "mulv/entropy-half": Method("mulv", _ENTROPY),
-        "mulv/mean-of-two": Method("mulv", {"double_q": "mean"}),
-        "mulv/tau-0.005": Method("mulv", {"tau": 0.005}),
+        "mulv/fourier-unscaled": Method("mulv", {"critic.family": "fourier", **_UNSCALED}, "early"),
+        "mulv/elbo-1": Method("mulv", {"elbo.weight": 1.0}, "early"),
+        "mulv/network": Method("mulv", {"critic": "network"}, "early"),
+        "mulv/distribution": Method("mulv", {"critic": "distribution"}, "early"),
+        "mulv/entropy-half": Method("mulv", _ENTROPY, "early"),
+        "mulv/mean-of-two": Method("mulv", {"double_q": "mean"}, "early"),
+        "mulv/tau-0.005": Method("mulv", {"tau": 0.005}, "early"),
         # With a shorter horizon critics rank actions better, and values converge sooner (critic-truth).
-        "mulv/gamma-0.97": Method("mulv", {"gamma": 0.97}),
-        "mulv/1-step": Method("mulv", {"n_step": 1}),
+        "mulv/gamma-0.97": Method("mulv", {"gamma": 0.97}, "early"),
+        "mulv/1-step": Method("mulv", {"n_step": 1}, "early"),
     },
     steps=100_000,
     seeds=(100, 101, 102),
@@ -55,8 +55,8 @@ MEMORY = Suite(
     "how a longer memory is best read: flat windows, and a GRU over the window",
     tasks=("HalfCheetah-P", "cheetah-run-P", "walker-run-P"),
     methods={
-        "mulv/gru-16": Method("mulv", {"window": 16, "recurrence.units": 64}),
-        "mulv/window-16": Method("mulv", {"window": 16}),
+        "mulv/gru-16": Method("mulv", {"window": 16, "recurrence.units": 64}, "early"),
+        "mulv/window-16": Method("mulv", {"window": 16}, "early"),
     },
     steps=100_000,
     seeds=(100, 101, 102),

@@ -14,7 +14,7 @@ from mulv.envs.rendering.frames import Draw, FrameObservation, check_frames, is_
 from mulv.envs.rendering.gl import Quality
 from mulv.envs.rendering.pendulum import PendulumView
 from mulv.envs.simulators import SIMULATORS
-from mulv.envs.tasks import TASKS, Task, gymnasium_id
+from mulv.envs.tasks import TASKS, Task, dm_control_task, gymnasium_id
 from mulv.envs.wrappers import ActionRepeat, Keep, KeepImage, KeepObservation, UnitAction, parse_keep
 
 DEFAULT_ENV_STEPS = 200_000
@@ -62,7 +62,7 @@ def resolve(name: str, keep: str | None = None) -> Task:
     from mulv.envs.dm_control import suite_tasks
 
     if short in suite_tasks():
-        return Task(short, "dm_control", short, chosen, 1000, DEFAULT_ENV_STEPS)
+        return dm_control_task(short, short, chosen)
     near = nearest(short, [*_OURS, *suite_tasks(), *map(_short, gym.registry)])
     hint = f"did you mean {near!r}?" if near else "`mulv envs` lists the tasks"
     raise MulvError(f"no task is called {name!r}; {hint}")

@@ -17,6 +17,8 @@ from mulv.run.migration import migrate
 
 DEFAULT_ALGO = "mulv"
 Collection = Literal["policy", "paper"]
+# How help shows an option that is None by default.
+_NUMBER, _TEXT = tyro.conf.arg(metavar="INT"), tyro.conf.arg(metavar="STR")
 MOST_ENVS = 1024  # a larger number is taken for a typing error
 
 
@@ -32,14 +34,14 @@ class RunConfig:
         default_factory=lambda: preset(DEFAULT_ALGO, "default")
     )
     """Hyperparameters of the algorithm."""
-    keep: str | None = None
+    keep: Annotated[str | None, _TEXT] = None
     """Entries of the observation that are kept: 0-4,7 or position,touch."""
     seed: Annotated[int, at_least(0)] = 0
     """Every random stream of the run derives from this."""
-    total_steps: Annotated[int | None, at_least(0)] = None
+    total_steps: Annotated[int | None, at_least(0), _NUMBER] = None
     """Environment steps. Default: the task's own."""
-    learning_starts: Annotated[int, at_least(0)] = 1000
-    """Steps of uniform actions before the first update."""
+    learning_starts: Annotated[int | None, at_least(0), _NUMBER] = None
+    """Steps of uniform actions before the first update. Default: the task's own."""
     collect: Collection = "policy"
     """Who acts after that: the policy, or as in Algorithm 1 with L uniform actions in each episode."""
     replay_ratio: Annotated[float, POSITIVE] = 1.0
@@ -56,13 +58,13 @@ class RunConfig:
     """Learn while environments step. Default: for tasks of frames."""
     env_timeout: Annotated[float, POSITIVE] = 60.0
     """Seconds that an environment has to answer."""
-    action_repeat: Annotated[int | None, at_least(1)] = None
+    action_repeat: Annotated[int | None, at_least(1), _NUMBER] = None
     """Times each action is taken. Default: the task's own."""
-    camera: str | None = None
+    camera: Annotated[str | None, _TEXT] = None
     """Camera of a -px task. Default: the task's own."""
     render_quality: Quality | None = None
     """Of a -px task. Default: fast on a CPU."""
-    eval_every: Annotated[int | None, at_least(0)] = None
+    eval_every: Annotated[int | None, at_least(0), _NUMBER] = None
     """Steps between evaluations; 0 is never. Default: 1/20 of the run."""
     eval_episodes: Annotated[int, at_least(1)] = 10
     """Episodes in an evaluation."""
@@ -74,7 +76,7 @@ class RunConfig:
     """Steps between checkpoints, each at the next episode's end."""
     keep_checkpoints: Annotated[int, at_least(1)] = 2
     """How many of the newest checkpoints stay."""
-    data: str | None = None
+    data: Annotated[str | None, _TEXT] = None
     """What the replay begins with: a run, or a local Minari dataset."""
     offline_updates: Annotated[int, at_least(0)] = 0
     """Updates on that data alone, before the first step."""
@@ -94,6 +96,11 @@ class RunConfig:
             )
         if not isinstance(self.agent, algorithm(self.algo).config):
             raise MulvError(f"{type(self.agent).__name__} does not configure {self.algo!r}")
+
+    @property
+    def random_steps(self) -> int:
+        """Steps of uniform actions before the first update."""
+        return self.learning_starts or 0
 
     @property
     def repeat(self) -> int:

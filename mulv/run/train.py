@@ -20,6 +20,7 @@ def complete(config: RunConfig) -> RunConfig:
     total = usual if config.total_steps is None else config.total_steps
     length = config.offline_updates + total
     every = max(1, length // 20) if config.eval_every is None else config.eval_every
+    start = task.learning_starts if config.learning_starts is None else config.learning_starts
     repeat = task.action_repeat if config.action_repeat is None else config.action_repeat
     quality = config.render_quality
     if task.camera is not None and quality is None:
@@ -29,6 +30,7 @@ def complete(config: RunConfig) -> RunConfig:
         total_steps=total,
         eval_every=every,
         action_repeat=repeat,
+        learning_starts=start,
         render_quality=quality,
         env_workers=task.camera is not None if config.env_workers is None else config.env_workers,
         overlap=True if task.pixels and config.overlap is None else config.overlap,

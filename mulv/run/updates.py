@@ -32,7 +32,7 @@ class Batches:
     @property
     def warming_up(self) -> bool:
         """Whether the run is before `learning_starts`: actions are uniform, and there are no updates."""
-        return self._counters.env_steps < self._config.learning_starts
+        return self._counters.env_steps < self._config.random_steps
 
     @property
     def pretrains(self) -> bool:
@@ -44,7 +44,7 @@ class Batches:
     def of_steps(self) -> int:
         """Updates due after the environment steps taken so far; 0 until there are enough for a round."""
         config, counters = self._config, self._counters
-        learned_from = counters.agent_steps - config.learning_starts // config.repeat
+        learned_from = counters.agent_steps - config.random_steps // config.repeat
         before = min(counters.updates, max(counters.offline_updates, self.pretraining))
         due = int(learned_from * config.replay_ratio) - (counters.updates - before)
         return due if due >= self._round else 0

@@ -20,5 +20,7 @@ def test_the_papers_preset_has_its_tables_numbers() -> None:
     assert (paper.trunk.width, paper.trunk.depth) == (1024, 2)
 
 
-def test_the_default_looks_further_ahead_than_the_paper() -> None:
-    assert 1 / (1 - PRESETS["default"].gamma) >= 2 / (1 - PRESETS["paper"].gamma) - 1e-6
+def test_the_default_remembers_longer_than_the_paper_and_lvrep_nothing() -> None:
+    windows = [PRESETS[name].window for name in ("default", "paper", "lvrep")]
+    assert windows == [8, 3, 1]
+    assert not PRESETS["lvrep"].critic_sees_rewards  # it sees the state

@@ -82,7 +82,7 @@ def test_two_cores_finish_the_quick_suite_within_the_hour() -> None:
     [
         ("quick", ""),
         ("masked-control", ""),
-        ("masked-control-scaled", ""),
+        ("masked-control-early", ""),
         ("positions-30k", ""),
         ("positions-30k", "/gamma-0.99"),
         ("scale-30k", "/scaled"),

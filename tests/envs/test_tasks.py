@@ -12,6 +12,8 @@ from gymnasium.utils.env_checker import check_env
 from mulv.core.errors import MulvError
 from mulv.envs import TASKS, gymnasium_id, make_env, register, resolve
 from mulv.envs.wrappers import KeepObservation
+from mulv.run.config import RunConfig
+from mulv.run.train import complete
 
 # Entries of the observation: with velocities hidden, and in full.
 OBS_SIZES = {
@@ -108,7 +110,7 @@ def test_an_episode_is_cut_off_at_the_horizon(name):
     while not ended:
         _, _, terminated, truncated, _ = env.step(np.zeros(env.action_space.shape, np.float32))
         steps, ended = steps + 1, terminated or truncated
-    assert (steps, terminated) == (TASKS[name].horizon, False)
+    assert (steps * TASKS[name].action_repeat, terminated) == (TASKS[name].horizon, False)
 
 
 # ---------------------------------------------------------------------------------------- hidden velocities
@@ -296,3 +298,14 @@ def test_unit_actions_reach_the_simulators_bounds():
     env.reset(seed=0)
     env.step(np.array([-1.0], np.float32))
     assert env.unwrapped.last_u == -2.0
+
+
+def test_dm_controls_actions_are_taken_twice_and_long_tasks_begin_with_more_random_steps():
+    for name in ("walker-run-P", "walker-run-F", "cheetah-run", "ball_in_cup-catch-P"):
+        complete_ = complete(RunConfig(task=name))
+        assert (complete_.action_repeat, complete_.learning_starts) == (2, 5000)
+    for name, start in (("HalfCheetah-P", 5000), ("Pendulum-P", 1000), ("Swimmer-v5", 1000)):
+        complete_ = complete(RunConfig(task=name))
+        assert (complete_.action_repeat, complete_.learning_starts) == (1, start)
+    chosen = complete(RunConfig(task="walker-run-P", action_repeat=1, learning_starts=0))
+    assert (chosen.action_repeat, chosen.learning_starts) == (1, 0)

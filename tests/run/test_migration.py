@@ -29,14 +29,17 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.stem for path in (GOLDEN / "configs").glob("*.json"))
 
 
-def of(algo: str = "mulv", name: str = "default", /, task: str = "Pendulum-P", **options: Any) -> RunConfig:
-    """Today's configuration of a preset with options changed; `a__b` is the option a.b."""
+def of(algo: str = "mulv", name: str = "early", /, task: str = "Pendulum-P", **options: Any) -> RunConfig:
+    """Today's configuration of a preset with options changed; `a__b` is the option a.b.
+
+    The defaults of the older version are the preset `early`.
+    """
     named = {option.replace("__", "."): value for option, value in options.items()}
     start = {
         option: named.pop(option) for option in ("data", "offline_updates", "total_steps") if option in named
     }
     config = RunConfig(task=task, algo=algo, agent=preset(algo, name), **start)
-    return complete(with_run_options(config, named))
+    return complete(with_run_options(config, {"learning_starts": 1000} | named))
 
 
 TODAY = {
@@ -44,7 +47,7 @@ TODAY = {
     "mulv-paper": lambda: of("mulv", "paper", "HalfCheetah-P"),
     "mulv-paper-code": lambda: of("mulv", "paper-code", "Pendulum-px"),
     "mulv-pixels": lambda: of("mulv", "pixels", "Pendulum-px", latent_projection=True),
-    "mulv-lvrep": lambda: of("mulv", "lvrep", "HalfCheetah-F"),
+    "mulv-lvrep": lambda: of("mulv", "early", "HalfCheetah-F", window=1),
     "mulv-bonus": lambda: of(
         task="MountainCarContinuous-P",
         collect="paper",
@@ -74,9 +77,9 @@ TODAY = {
     "mulv-image": lambda: of(task="Pendulum-px", image__embedding_dim=48),
     "sac": lambda: of("sac"),
     "sac-paper": lambda: of("sac", "paper", eval_every=0),
-    "drqv2": lambda: of("drqv2", task="Pendulum-px"),
+    "drqv2": lambda: of("drqv2", "default", "Pendulum-px"),
     "drqv2-paper": lambda: of("drqv2", "paper", "Pendulum-px"),
-    "bc": lambda: of("bc", data="runs/expert", offline_updates=500, total_steps=0),
+    "bc": lambda: of("bc", "default", data="runs/expert", offline_updates=500, total_steps=0),
 }
 
 
