@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.encoder import ObservationEncoder
 from mulv.core.errors import MulvError
-from mulv.core.limits import POSITIVE, STEP, at_least, between
+from mulv.core.limits import NOT_NEGATIVE, POSITIVE, STEP, at_least, between
 from mulv.core.memory import empty_window, push
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.options import Group
@@ -71,6 +72,8 @@ class WindowConfig(AgentConfig):
     """Rewards summed before the critic bootstraps."""
     encode_changes: bool = False
     """Show networks the changes between observations, at their scale."""
+    fading: Annotated[float, NOT_NEGATIVE] = 0.0
+    """p: show networks what lies k steps back scaled by k^-p."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -190,15 +193,25 @@ class AbstractWindowAgent(AbstractAgent):
 
 def normalise_window(config: WindowConfig, moments: ObsMoments, x: Window) -> Window:
     """The window as input of networks: whitened, if the configuration says so."""
-    if not config.normalise_observations:
-        return x
-    return moments.whiten_changes(x) if config.encode_changes else moments.whiten(x)
+    if config.normalise_observations:
+        x = moments.whiten_changes(x) if config.encode_changes else moments.whiten(x)
+    return x._replace(obs=_faded(config, x.obs), actions=_faded(config, x.actions))
 
 
-def with_rewards(moments: RunningMoments, x: Window) -> Window:
+def _faded(
+    config: WindowConfig, entries: Float[Array, "*batch times entry"]
+) -> Float[Array, "*batch times entry"]:
+    """What lies k steps back scaled by k^-p; actions lie at least one step back."""
+    if config.fading == 0:
+        return entries
+    back = np.maximum(np.arange(config.window - 1, -1, -1), 1)[: entries.shape[-2], None]
+    return entries * jnp.broadcast_to(jnp.float32(back**-config.fading), entries.shape)
+
+
+def with_rewards(config: WindowConfig, moments: RunningMoments, x: Window) -> Window:
     """The window with one more entry of each observation: the reward that came with it, at unit scale."""
-    rewards = moments.scale(x.rewards)
-    return x._replace(obs=jnp.concatenate([x.obs, rewards[..., None]], axis=-1))
+    rewards = _faded(config, moments.scale(x.rewards)[..., None])
+    return x._replace(obs=jnp.concatenate([x.obs, rewards], axis=-1))
 
 
 def without_rewards(x: Window) -> Window:

@@ -208,7 +208,7 @@ class SAC(AbstractWindowAgent):
         return state, Transitions(x_h, batch.a_h, rewards, batch.discount, x_hn, *of_critic)
 
     def _critic_input(self, state: SACState, x: Window) -> Window:
-        return with_rewards(state.reward_moments, x) if self.config.critic_sees_rewards else x
+        return with_rewards(self.config, state.reward_moments, x) if self.config.critic_sees_rewards else x
 
     def _learn(
         self,

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from mulv.agents import ALGORITHMS
+from mulv.agents.base import normalise_window, with_rewards
+from mulv.agents.sac import SACConfig
+from mulv.core.normalise import RunningMoments
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Window
 from mulv.run import compiled
@@ -111,3 +114,18 @@ def test_discrete_actions_are_chosen_by_a_critic_that_does_not_see_rewards():
     plain = ALGORITHMS["mulv"].agent(replace(config, critic_sees_rewards=False), EnvSpec((3,), 2, True))
     shapes = [jax.tree.map(jnp.shape, jax.eval_shape(a.init, KEY)) for a in (agent, plain)]
     assert shapes[0] == shapes[1]
+
+
+def test_fading_scales_what_is_back_and_not_the_newest():
+    """Weights of 1, 1, 1/2, 1/3 steps back with p = 1, on observations, actions and rewards alike."""
+    config = SACConfig(window=4, normalise_observations=False, fading=1.0)
+    x = Window(jnp.ones((4, 3)), jnp.ones((3, 2)), jnp.ones(4, bool), jnp.ones(4))
+    seen = normalise_window(config, None, x)
+    weights = np.array([1 / 3, 1 / 2, 1, 1])
+    np.testing.assert_allclose(seen.obs, weights[:, None] * np.ones((4, 3)), rtol=1e-6)
+    np.testing.assert_allclose(seen.actions, weights[:3, None] * np.ones((3, 2)), rtol=1e-6)
+    rewarded = with_rewards(config, RunningMoments(()), seen)
+    np.testing.assert_allclose(rewarded.obs[:, -1], weights, rtol=1e-4)
+    np.testing.assert_array_equal(rewarded.obs[:, :-1], seen.obs)
+    plain = normalise_window(replace(config, fading=0.0), None, x)
+    np.testing.assert_array_equal(plain.obs, x.obs)

@@ -162,7 +162,9 @@ class MuLV(AbstractWindowAgent):
         )
 
     def _with_rewards(self, state: MuLVState, x: Window) -> Window:
-        return with_rewards(state.reward_moments, x) if self.config.reads_rewards(self.spec) else x
+        return (
+            with_rewards(self.config, state.reward_moments, x) if self.config.reads_rewards(self.spec) else x
+        )
 
     def _policy_input(self, target: Representation, x: Window) -> Any:
         """What the policy sees of windows, one or a batch of them: their code, or themselves without rewards.
