@@ -14,9 +14,10 @@ from mulv.agents.mulv.pixels import mulv_agent
 from mulv.agents.sac import PRESETS as SAC_PRESETS
 from mulv.agents.sac import SAC, SACConfig
 from mulv.core.names import lookup
+from mulv.core.options import with_options
 from mulv.core.spec import EnvSpec
 
-__all__ = ["ALGORITHMS", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm", "preset"]
+__all__ = ["ALGORITHMS", "SIZES", "AbstractAgent", "AgentConfig", "Algorithm", "algorithm", "preset", "sized"]
 
 
 class Algorithm(NamedTuple):
@@ -39,6 +40,11 @@ ALGORITHMS = {
 }
 
 
+# Widths of networks, latents and features, relative to the preset's; `l` is for a GPU.
+SIZES = {"s": 0.5, "m": 1.0, "l": 4.0}
+_WIDTHS = ("trunk.width", "latent.dim", "critic.features")
+
+
 def algorithm(name: str) -> Algorithm:
     """The algorithm with this name; an unknown name is an error that suggests the nearest one."""
     return lookup("algorithm", name, ALGORITHMS)
@@ -47,3 +53,14 @@ def algorithm(name: str) -> Algorithm:
 def preset(algo: str, name: str) -> AgentConfig:
     """The preset of an algorithm with this name."""
     return lookup(f"preset of {algo}", name, algorithm(algo).presets)
+
+
+def sized(agent: AgentConfig, size: str) -> AgentConfig:
+    """The configuration with all widths that it has multiplied by a size's factor."""
+    factor = lookup("size", size, SIZES)
+    widths = {}
+    for name in _WIDTHS:
+        group, field = name.split(".")
+        if hasattr(agent, group) and hasattr(part := getattr(agent, group), field):
+            widths[name] = max(1, int(factor * getattr(part, field)))
+    return with_options(agent, widths)

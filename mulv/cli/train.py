@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from mulv.agents import preset
+from mulv.agents import preset, sized
 from mulv.bench.curves import hidden_values, learning_curve, projection_picture
 from mulv.cli.arguments import choose_kinds, describe_kinds, value_of
 from mulv.core.errors import MulvError
@@ -27,7 +27,9 @@ class TrainOptions:
 
     config: Annotated[RunConfig, tyro.conf.arg(name="")]
     preset: str = "default"
-    """Named values of the agent's options: default, paper; of mulv also paper-code, pixels, lvrep."""
+    """Named options: default, paper, early; of mulv also paper-code, pixels, lvrep."""
+    size: str = "m"
+    """Of networks: s, half; m, the preset's; l, four times, for a GPU."""
     out: Path = Path("runs")
     """Where run directories are made."""
     resume: Path | None = None
@@ -53,7 +55,8 @@ def parse_train(arguments: Sequence[str]) -> TrainOptions:
         default = RunDirectory(Path(source)).read_config()
     else:
         algo = value_of("--algo", arguments) or DEFAULT_ALGO
-        default = RunConfig(algo=algo, agent=preset(algo, value_of("--preset", arguments) or "default"))
+        chosen = preset(algo, value_of("--preset", arguments) or "default")
+        default = RunConfig(algo=algo, agent=sized(chosen, value_of("--size", arguments) or "m"))
     agent, left = choose_kinds(default.agent, arguments)
     options = tyro.cli(
         TrainOptions,

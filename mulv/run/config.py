@@ -35,7 +35,7 @@ class RunConfig:
     )
     """Hyperparameters of the algorithm."""
     keep: Annotated[str | None, _TEXT] = None
-    """Entries of the observation that are kept: 0-4,7 or position,touch."""
+    """Entries of the observation to keep: 0-4,7 or position,touch."""
     seed: Annotated[int, at_least(0)] = 0
     """Every random stream of the run derives from this."""
     total_steps: Annotated[int | None, at_least(0), _NUMBER] = None

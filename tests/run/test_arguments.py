@@ -14,6 +14,7 @@ from mulv.agents.mulv.groups import BonusConfig, DDPGPolicy, DeepConfig, GreedyP
 from mulv.cli.arguments import choose_kinds, describe_kinds, value_of, without
 from mulv.cli.offline import parse_offline
 from mulv.cli.train import parse_train
+from mulv.core.errors import MulvError
 from tests.run.support import command
 
 
@@ -195,3 +196,17 @@ def test_help_lists_the_options_of_a_kind_that_it_is_given(capsys: pytest.Captur
     flags = flags_in(capsys, "--critic", "monte_carlo", "--bonus.scale", "1")
     assert {"--critic.samples", "--bonus.scale"} <= flags
     assert "--image.channels" not in flags
+
+
+def test_a_size_scales_the_presets_widths_and_an_option_counts_above_it() -> None:
+    def widths(*arguments: str) -> tuple[int, int, int]:
+        agent = parse_train(arguments).config.agent
+        return agent.trunk.width, agent.latent.dim, agent.critic.features
+
+    early = ("--preset", "early")
+    assert widths(*early) == widths(*early, "--size", "m") == (256, 64, 256)
+    assert widths(*early, "--size", "s") == (128, 32, 128)
+    assert widths(*early, "--size", "l", "--latent.dim", "100") == (1024, 100, 1024)
+    assert parse_train(["--algo", "sac", "--size", "s"]).config.agent.trunk.width == 128
+    with pytest.raises(MulvError, match="no size is called 'xl'; did you mean 'l'"):
+        parse_train(["--size", "xl"])

@@ -55,7 +55,7 @@ class ElboConfig(Group):
 
     name: ClassVar[str] = "elbo"
     weight: Annotated[float, NOT_NEGATIVE] = 10.0
-    """Weight of the ELBO beside the critic's error; 0 leaves the critic alone with its network."""
+    """Weight of the ELBO beside the critic's error; 0 leaves only that."""
     future: Annotated[int, at_least(1)] = 3
     """l: steps after x_h that z must explain."""
     predict_changes: bool = True
