@@ -49,7 +49,7 @@ def test_a_run_of_other_code_is_finished_unless_asked_otherwise(tmp_path: Path) 
 def test_a_line_older_than_a_field_still_counts(tmp_path: Path) -> None:
     job = read_suite(write_suite(tmp_path)).jobs()[0]
     config = to_json(job.config)
-    del config["agent"]["encode_changes"], config["keep_checkpoints"]
+    del config["agent"]["pink_noise_octaves"], config["keep_checkpoints"]
     append(tmp_path, result_of(job, config=config, config_hash="of fewer fields"))
     assert list(finished(tmp_path, [job])) == [job.key]
     config["agent"]["a_field_of_the_past"] = 1

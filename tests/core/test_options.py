@@ -157,10 +157,10 @@ def test_a_whole_number_is_a_float_where_the_field_is_one() -> None:
 
 
 def test_options_of_a_run_and_of_its_agent_are_told_apart() -> None:
-    config = with_run_options(RunConfig(), {"seed": 3, "policy": "ddpg", "critic.features": 9})
+    early = RunConfig(agent=preset("mulv", "early"))
+    config = with_run_options(early, {"seed": 3, "policy": "ddpg", "critic.features": 9})
     assert config == RunConfig(
-        seed=3,
-        agent=replace(preset("mulv", "default"), policy=DDPGPolicy(), critic=ClosedFormConfig(features=9)),
+        seed=3, agent=replace(DEFAULT, policy=DDPGPolicy(), critic=ClosedFormConfig(features=9))
     )
     assert from_json(to_json(config)) == config
 

@@ -41,7 +41,7 @@ def tiny(**changes: object) -> RunConfig:
 
 
 TINY_FLAGS = """
-    --algo sac --window 2 --batch-size 8 --trunk.width 16 --trunk.depth 1 --learning-starts 100
+    --algo sac --preset early --window 2 --batch-size 8 --trunk.width 16 --trunk.depth 1 --learning-starts 100
     --update-every 4
     --eval-every 400 --eval-episodes 2 --log-every 50 --checkpoint-every 200 --no-progress
 """.split()  # noqa: SIM905

@@ -16,6 +16,7 @@ from mulv.agents.mulv.groups import (
     GaussianLatent,
     Latent,
     MonteCarloConfig,
+    NetworkConfig,
     Policy,
     RecurrenceConfig,
     SACPolicy,
@@ -121,7 +122,9 @@ DEFAULT = MuLVConfig(
     encode_changes=True,
     critic_sees_rewards=True,
     policy_every=2,
+    latent=GaussianLatent(dim=256),
     elbo=ElboConfig(future=1),
+    critic=NetworkConfig(trains_representation=False),  # Q = E_z[w(z)], on features learned by the ELBO alone
 )
 
 PRESETS = {
