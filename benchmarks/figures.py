@@ -46,7 +46,8 @@ def main() -> None:
     for variant in ("fourier",):
         renamed = lines(f"masked-control-{variant}")
         masked += [{**line, "method": f"{line['method']}/{variant}"} for line in renamed]
-    print(compare_on_tasks(masked, "Positions alone, 200K steps", images / "masked-control.png"))
+    title = "Positions alone, 200K steps, the first defaults"
+    print(compare_on_tasks(masked, title, images / "masked-control.png"))
     full = [line for line in lines("calibrate-100k") if line["method"].endswith("/full")]
     title = "The full state: µLV-Rep, SAC-MLP, and what is published (dashed)"
     print(compare_on_tasks(full, title, images / "calibration.png", published=True))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mulv.bench.lines import Result
 from mulv.bench.published import random_return
 from mulv.bench.statistics import estimate, interquartile_mean, t_half_width
 from mulv.bench.store import read_store
+from mulv.run.result import RunResult as Result
 
 ROOT = Path(__file__).parents[1]
 

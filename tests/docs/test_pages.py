@@ -1,6 +1,9 @@
 """What the pages name exists: options of the command line, tests, files."""
 
+import ast
 import dataclasses
+import importlib
+import importlib.util
 import re
 import typing
 from collections.abc import Iterator
@@ -81,3 +84,13 @@ def test_every_file_of_the_package_that_a_page_names_exists(page: Path) -> None:
 def test_a_flag_that_is_none_would_be_found() -> None:
     assert {"--critic.features", "--policy.noise.initial", "--elbo.no-predict-changes"} <= KNOWN
     assert not {"--features", "--elbo-weight", "--solver"} & KNOWN
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.stem)
+def test_every_name_that_a_benchmark_imports_from_mulv_exists(script: Path) -> None:
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mulv"):
+            module = importlib.import_module(node.module or "")
+            for alias in node.names:
+                found = hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}")
+                assert found, f"{script.name} imports {alias.name} from {node.module}"
