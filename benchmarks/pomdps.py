@@ -24,6 +24,7 @@ from mulv.tabular.zoo import make
 TRUNK = TrunkConfig("layernorm", 64, 1, "elu")
 # Small networks, as for the lock. Rewards are of any size, and an episode is worth what its first steps are.
 OPTIONS = {
+    "preset": "early",
     "trunk": TRUNK,
     "latent.dim": 32,
     "critic.family": "fourier",

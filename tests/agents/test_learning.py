@@ -15,7 +15,7 @@ OPTIONS = {
     "learning_starts": 200,
     "learning_rate": 3e-3,
 }
-SMALL = {"mulv": {"latent": {"dim": 16}, "critic": {"features": 64}, "n_step": 1}, "sac": {}}
+SMALL = {"mulv": {"latent": {"dim": 16}, "n_step": 1}, "sac": {}}
 # Of vectors; what DrQ-v2 learns from frames is in test_drqv2.py.
 LEARNERS = [name for name, algo in ALGORITHMS.items() if not (algo.copies_data or name in SEE_FRAMES)]
 

@@ -143,7 +143,7 @@ class Choice(gym.Env):
     ],
 )
 def test_discrete_actions_are_learned_with_memory_and_not_without(window, options):
-    small = {"latent": {"dim": 16}, "critic": {"features": 64}, "trunk": TrunkConfig("mlp", 32, 2)}
+    small = {"latent": {"dim": 16}, "critic": {"kind": "closed_form", "features": 64}}
     agent = mulv.MuLV(
         Choice(),
         window=window,
@@ -152,6 +152,7 @@ def test_discrete_actions_are_learned_with_memory_and_not_without(window, option
         batch_size=64,
         learning_rate=3e-3,
         learning_starts=200,
+        trunk=TrunkConfig("mlp", 32, 2),
         **small | options,
     )
     agent.learn(2500)
