@@ -4,7 +4,7 @@ Haarnoja et al. 2018 with automatic entropy and twin critics. See docs/algorithm
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from mulv.agents.actor_critic import MEASURED, ActorCriticConfig
 from mulv.agents.base import (
     AbstractWindowAgent,
-    WindowConfig,
     normalise_window,
     reward_scale,
     with_rewards,
 )
 from mulv.core.learner import Trained, descend, polyak, start_training, steps_taken, when
-from mulv.core.limits import POSITIVE, STEP, at_least
+from mulv.core.limits import POSITIVE
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
@@ -30,35 +30,17 @@ from mulv.nets.trunk import TrunkConfig, flat_window_dim, flatten_window
 
 
 @dataclass(frozen=True)
-class SACConfig(WindowConfig):
+class SACConfig(ActorCriticConfig):
     """Hyperparameters of SAC-MLP."""
 
-    tau: Annotated[float, STEP] = 0.02
-    """Step of the target critic towards the critic, per update."""
-    double_q: Literal["lower", "mean"] = "lower"
-    """What targets and policy believe of the two critics."""
     initial_temperature: Annotated[float, POSITIVE] = 0.1
     """Weight of the entropy at the start; it is tuned from there."""
     target_entropy_per_action: float = -1.0
     """Entropy that the temperature is tuned to, per action dimension."""
-    policy_every: Annotated[int, at_least(1)] = 1
-    """Updates from one step of the policy to the next."""
-    critic_sees_rewards: bool = False
-    """Show the critic past rewards, which are there while learning; the policy acts without them."""
 
 
 PRESETS = {
-    # Everything of µLV-Rep's default that is not its representation.
-    "default": SACConfig(
-        window=8,
-        n_step=3,
-        batch_size=128,
-        scale_rewards=True,
-        encode_changes=True,
-        critic_sees_rewards=True,
-        policy_every=2,
-        trunk=TrunkConfig(activation="elu"),
-    ),
+    "default": SACConfig(**vars(MEASURED)),
     "early": SACConfig(),  # the default before, which most figures of short runs are of
     "paper": SACConfig(
         window=4,

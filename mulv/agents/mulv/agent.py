@@ -17,18 +17,13 @@ from mulv.agents.base import AbstractWindowAgent, reward_scale, with_rewards, wi
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
+from mulv.agents.mulv.elbo import ElboTerms, representation_loss
 from mulv.agents.mulv.exploration import Bonus
 from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
 from mulv.agents.mulv.normalisation import normalise_batch, part, see_window
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
-from mulv.agents.mulv.representation import (
-    ElboTerms,
-    Representation,
-    batch_elbo_terms,
-    latent_noise,
-    negative_elbo,
-)
+from mulv.agents.mulv.representation import Representation
 from mulv.agents.mulv.state import MuLVState
 from mulv.core.learner import Trained, descend, start_training, steps_taken, when
 from mulv.core.normalise import ObsMoments, RunningMoments
@@ -199,16 +194,14 @@ class MuLV(AbstractWindowAgent):
         Returns the state, metrics, and φ of the batch.
         """
         c = self.config
-        noise = latent_noise(c, c.batch_size, key)
         ridge = getattr(c.critic, "ridge", None)
 
         def loss(params: Model) -> tuple[Array, tuple[ElboTerms, Metrics, LinearCritic, Array]]:
             representation, critic = params
             u = jax.vmap(representation.encode)(data.x_h)
-            p = jax.vmap(representation.p)(u, data.a_h)
-            terms = batch_elbo_terms(representation, u, p, data, noise, c.elbo.kl_balance)
-            elbo_loss = jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
-            if not c.critic.trains_representation:  # the critic then uses the target representation
+            p = jax.vmap(representation.p)(u, data.a_h) if c.critic.trains_representation else None
+            elbo_loss, terms = representation_loss(c, representation, u, p, data, key)
+            if p is None:  # the critic uses the target representation
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
             phi = jax.vmap(critic.phi)(p)
@@ -243,14 +236,10 @@ class MuLV(AbstractWindowAgent):
 
     def _learn_representation(self, state: MuLVState, data: Batch, key: PRNGKeyArray) -> MuLVState:
         """The state after a step on the ELBO only."""
-        c = self.config
-        noise = latent_noise(c, c.batch_size, key)
 
         def loss(representation: Representation) -> Array:
             u = jax.vmap(representation.encode)(data.x_h)
-            p = jax.vmap(representation.p)(u, data.a_h)
-            terms = batch_elbo_terms(representation, u, p, data, noise, c.elbo.kl_balance)
-            return jnp.mean(jax.vmap(lambda t: negative_elbo(t, c))(terms))
+            return representation_loss(self.config, representation, u, None, data, key)[0]
 
         gradient = eqx.filter_grad(loss)(state.representation.params)
         return state._replace(representation=descend(self.optimiser, state.representation, gradient)[0])

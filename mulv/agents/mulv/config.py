@@ -1,10 +1,10 @@
 """Hyperparameters of µLV-Rep, and their named values."""
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from typing import Annotated
 
 from mulv.agents.action_noise import ActionNoise
-from mulv.agents.base import WindowConfig
+from mulv.agents.actor_critic import MEASURED, ActorCriticConfig
 from mulv.agents.mulv.groups import (
     BonusConfig,
     ClosedFormConfig,
@@ -25,12 +25,11 @@ from mulv.agents.mulv.groups import (
 from mulv.agents.mulv.vae import ImageConfig
 from mulv.core.errors import MulvError
 from mulv.core.limits import STEP, at_least
-from mulv.core.spec import EnvSpec
 from mulv.nets.trunk import TrunkConfig
 
 
 @dataclass(frozen=True)
-class MuLVConfig(WindowConfig):
+class MuLVConfig(ActorCriticConfig):
     """Hyperparameters of µLV-Rep."""
 
     window: Annotated[int, at_least(1)] = 3
@@ -41,14 +40,6 @@ class MuLVConfig(WindowConfig):
     """Discount per decision."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
     """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
-    tau: Annotated[float, STEP] = 0.02
-    """Step of the target networks towards the trained ones, per update."""
-    double_q: Literal["lower", "mean"] = "lower"
-    """What targets and policy believe of the two critics."""
-    policy_every: Annotated[int, at_least(1)] = 1
-    """Updates from one step of the policy to the next."""
-    critic_sees_rewards: bool = False
-    """Show the critic past rewards, which are there while learning; the policy acts without them."""
     recurrence: RecurrenceConfig | None = None
     """Read the window by a GRU too, which long windows want. Default: none."""
     latent: Latent = field(default_factory=GaussianLatent)
@@ -65,10 +56,6 @@ class MuLVConfig(WindowConfig):
     """Exploration or pessimism. Default: none."""
     image: ImageConfig | None = None
     """Where a task shows frames: the VAE that makes vectors of them. Default: one of the usual size."""
-
-    def reads_rewards(self, spec: EnvSpec) -> bool:
-        """Whether representation and critic see past rewards."""
-        return self.critic_sees_rewards and not spec.discrete
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,15 +100,8 @@ PAPER = MuLVConfig(
     image=PAPER_IMAGE,
 )
 
-# What wins on our own measurements (docs/decisions.md has the evidence).
 DEFAULT = MuLVConfig(
-    window=8,
-    gamma=0.99,
-    batch_size=128,
-    scale_rewards=True,
-    encode_changes=True,
-    critic_sees_rewards=True,
-    policy_every=2,
+    **vars(MEASURED),
     latent=GaussianLatent(dim=256),
     elbo=ElboConfig(future=1),
     critic=NetworkConfig(trains_representation=False),  # Q = E_z[w(z)], on features learned by the ELBO alone

@@ -1,7 +1,7 @@
-"""The representation p(z | x_h, a_h), and what trains it: posterior, latent transition, decoder, ELBO."""
+"""The representation p(z | x_h, a_h), and what it is trained with: posterior, latent transition, decoder."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from mulv.agents.mulv.reader import window_reader
 from mulv.core.categorical import Categorical
 from mulv.core.gaussian import DiagonalNormal, squashed_std
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Batch, Future, Window
+from mulv.core.types import Future, Window
 from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flatten_window, standardise
 from mulv.nets.window import WindowGRU
 
@@ -116,14 +116,6 @@ def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
     return replace(config.trunk, depth=config.elbo.decoder_depth)
 
 
-class ElboTerms(NamedTuple):
-    """The terms of one window's negative ELBO."""
-
-    obs: Float[Array, "steps"]  # −log p(o_{h+i+1} | z), up to a constant
-    reward: Float[Array, "steps"]  # −log p(r_{h+i} | z)
-    kl: Float[Array, "latent"]  # KL(q ‖ p), one term per dimension
-
-
 class Representation(eqx.Module):
     """p(z | x_h, a_h), q(z | x_h, a_h, o⁺), and the decoder of l future steps (eq. obs_dynamics).
 
@@ -169,55 +161,3 @@ class Representation(eqx.Module):
             assert self.transition is not None
             latents.append(self.transition(latents[-1], a))
         return jax.vmap(self.decoder)(jnp.stack(latents))  # all steps in one matrix product
-
-
-def elbo_terms(
-    model: Representation,
-    p: Latent,
-    q: Latent,
-    future: Future,
-    noise: Float[Array, "latent"],
-    kl_balance: float | None,
-) -> ElboTerms:
-    """The terms of the negative ELBO for z ~ q and the l steps after x_h (eq. elbo)."""
-    obs, rewards = model.predict(q.sample(noise), future.actions)
-    obs_error = 0.5 * jnp.sum(jnp.square(future.obs - obs), axis=-1)
-    reward_error = 0.5 * jnp.square(future.rewards - rewards)
-    if kl_balance is None:
-        kl = q.kl(p)
-    else:  # the same value, with the gradient divided between p and q
-        still = jax.lax.stop_gradient
-        kl = kl_balance * still(q).kl(p) + (1 - kl_balance) * q.kl(still(p))
-    return ElboTerms(jnp.where(future.mask, obs_error, 0.0), jnp.where(future.mask, reward_error, 0.0), kl)
-
-
-def batch_elbo_terms(
-    model: Representation,
-    u: Float[Array, "batch width"],
-    p: tuple[Latent, ...],
-    data: Batch,
-    noise: Float[Array, "batch latent"],
-    kl_balance: float | None,
-) -> ElboTerms:
-    """`elbo_terms` of every window of a batch. Twins get half of it each, so they cost as much as one z."""
-    bounds = [u.shape[0] * i // len(p) for i in range(len(p) + 1)]
-    given = (u, data.a_h, data.future)
-    pairs = []
-    for i, latent in enumerate(model.latents):
-        p_i, u_i, a_i, future_i = jax.tree.map(lambda x, i=i: x[bounds[i] : bounds[i + 1]], (p[i], *given))
-        pairs.append((p_i, jax.vmap(latent.q)(u_i, a_i, future_i, p_i)))
-    whole_p, whole_q = jax.tree.map(lambda *parts: jnp.concatenate(parts), *pairs)
-    each = jax.vmap(lambda p, q, f, n: elbo_terms(model, p, q, f, n, kl_balance))
-    return each(whole_p, whole_q, data.future, noise)
-
-
-def negative_elbo(terms: ElboTerms, config: MuLVConfig) -> Float[Array, ""]:
-    """−log p(o⁺, r | z) + β KL(q ‖ p), summed over steps and dimensions."""
-    kl = jnp.maximum(jnp.sum(terms.kl), config.elbo.free_nats)
-    return jnp.sum(terms.obs) + jnp.sum(terms.reward) + config.elbo.kl_weight * kl
-
-
-def latent_noise(config: MuLVConfig, batch: int, key: PRNGKeyArray) -> Float[Array, "batch latent"]:
-    """Noise for samples of z: normal, or Gumbel for a categorical z."""
-    draw = jax.random.gumbel if isinstance(config.latent, CategoricalLatent) else jax.random.normal
-    return draw(key, (batch, config.latent.dim))
