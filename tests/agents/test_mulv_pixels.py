@@ -175,8 +175,8 @@ def test_what_the_decoder_says_is_read_as_the_observation_that_it_stands_for(sta
     many = 0.2 * jnp.float32(np.random.default_rng(2).normal(size=(2, 64, 3)))
     moments = state.mulv.obs_moments.update(*many)  # as wide as not to cut anything off
     said = {}
-    for changes in (True, False):
-        config = with_options(TINY, {"elbo.predict_changes": changes})
+    for changes, levels in ((True, True), (True, False), (False, False)):
+        config = with_options(TINY, {"elbo.predict_changes": changes, "elbo.predict_levels": levels})
         said[changes] = normalise_batch(config, moments, state.mulv.reward_moments, batch).future.obs[:, 0]
         np.testing.assert_allclose(
             denormalise_prediction(config, moments, o_h, said[changes]), o_h1, atol=1e-5

@@ -244,19 +244,19 @@ def test_a_categorical_divergence_is_the_sum_of_its_terms():
     np.testing.assert_allclose(p.kl(p), 0, atol=1e-7)
 
 
-@pytest.mark.parametrize("changes", [True, False])
-def test_changes_are_what_is_explained_when_asked(changes):
+@pytest.mark.parametrize(("changes", "levels"), [(True, False), (False, False), (True, True)])
+def test_changes_are_what_is_explained_when_asked(changes, levels):
     """Against the definition: each observation, or its step from the one before over the root mean square."""
-    agent = MuLV(with_options(replace(SMALL, batch_size=8), {"elbo.predict_changes": changes}), SPEC)
+    options = {"elbo.predict_changes": changes, "elbo.predict_levels": levels}
+    agent = MuLV(with_options(replace(SMALL, batch_size=8), options), SPEC)
     batch = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), random_batches(agent, 1))
     moments = initial(agent, KEY).obs_moments.update(batch.x_h.obs[:, -1], batch.future.obs[:, 0])
     seen = normalise_batch(agent.config, moments, initial(agent, KEY).reward_moments, batch)
     o_h, obs = np.asarray(batch.x_h.obs[:, -1:]), np.asarray(batch.future.obs)
-    if changes:
-        root = np.sqrt(np.mean((obs[:, 0] - o_h[:, 0]) ** 2, axis=0))
-        wanted = (obs - np.concatenate([o_h, obs[:, :-1]], axis=1)) / root
-    else:
-        wanted = (obs - o_h[:, 0].mean(axis=0)) / o_h[:, 0].std(axis=0)
+    root = np.sqrt(np.mean((obs[:, 0] - o_h[:, 0]) ** 2, axis=0))
+    change = (obs - np.concatenate([o_h, obs[:, :-1]], axis=1)) / root
+    level = (obs - o_h[:, 0].mean(axis=0)) / o_h[:, 0].std(axis=0)
+    wanted = np.concatenate([change, level], axis=-1) if levels else change if changes else level
     real = np.asarray(batch.future.mask)
     np.testing.assert_allclose(seen.future.obs[real], np.clip(wanted, -10, 10)[real], rtol=1e-3, atol=1e-3)
     assert not np.any(seen.future.obs[~real])

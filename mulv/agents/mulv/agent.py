@@ -21,7 +21,7 @@ from mulv.agents.mulv.elbo import ElboTerms, representation_loss
 from mulv.agents.mulv.exploration import Bonus
 from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
-from mulv.agents.mulv.normalisation import normalise_batch, part, see_window
+from mulv.agents.mulv.normalisation import decoded, normalise_batch, part, see_window
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import Representation
 from mulv.agents.mulv.state import MuLVState
@@ -253,8 +253,8 @@ class MuLV(AbstractWindowAgent):
         data = self.normalise(state, batch)
         targets = self._backup(state, data, key, state.target_critic, self.bonus.added(state.optimism))
         level = data.x_h.obs[:, -1, : self.spec.obs_dim]
-        o_h = jnp.zeros_like(level) if self.config.elbo.predict_changes else level
-        return inspect_representation(*self._model(state), data, o_h, targets)
+        repeated = decoded(self.config, jnp.zeros_like(level), level)
+        return inspect_representation(*self._model(state), data, repeated, targets)
 
     def _model(self, state: MuLVState) -> Model:
         """The critic with the representation that it is trained on."""

@@ -60,6 +60,8 @@ class ElboConfig(Group):
     """l: steps after x_h that z must explain."""
     predict_changes: bool = True
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}."""
+    predict_levels: bool = False
+    """Decode o_{h+1} too: a change alone does not say where the body is then."""
     decoder_depth: Annotated[int, NOT_NEGATIVE] = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     posterior: Literal["prior", "learned"] = "prior"
@@ -72,6 +74,11 @@ class ElboConfig(Group):
     """KL below which it is not pressed further."""
     updates: Annotated[int, at_least(1)] = 1
     """Gradient steps on the ELBO per update, each on a batch of its own."""
+
+    @property
+    def decodes(self) -> tuple[bool, bool]:
+        """Whether changes are decoded, and whether levels are."""
+        return self.predict_changes, self.predict_levels or not self.predict_changes
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def inspect_representation(
     representation: Representation,
     critic: LinearCritic,
     data: Batch,
-    repeated: Float[Array, "batch obs"],
+    repeated: Float[Array, "batch said"],
     targets: Float[Array, "batch"],
 ) -> Metrics:
     """Errors of predictions from p(z | x_h, a_h) (of the first z), use of its dimensions, the critic's error.

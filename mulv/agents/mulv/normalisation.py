@@ -22,11 +22,12 @@ def normalise_batch(
 ) -> Batch:
     """The batch with whitened windows, scaled rewards, and decoder targets of unit mean square."""
     future = batch.future
-    if config.elbo.predict_changes:
-        before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
-        obs = obs_moments.change.scale(future.obs - before)
-    else:
-        obs = obs_moments.level.whiten(future.obs) if config.normalise_observations else future.obs
+    before = jnp.concatenate([batch.x_h.obs[:, -1:], future.obs[:, :-1]], axis=1)
+    obs = decoded(
+        config,
+        obs_moments.change.scale(future.obs - before),
+        obs_moments.level.whiten(future.obs) if config.normalise_observations else future.obs,
+    )
     obs = jnp.where(future.mask[..., None], obs, 0.0)
     return batch._replace(
         x_h=see_window(config, obs_moments, batch.x_h),
@@ -36,15 +37,23 @@ def normalise_batch(
     )
 
 
+def decoded(
+    config: MuLVConfig, changes: Float[Array, "... obs"], levels: Float[Array, "... obs"]
+) -> Float[Array, "... said"]:
+    """What the decoder is to say of observations: their changes, their levels, or both."""
+    shown = zip((changes, levels), config.elbo.decodes, strict=True)
+    return jnp.concatenate([values for values, wanted in shown if wanted], axis=-1)
+
+
 def denormalise_prediction(
     config: MuLVConfig,
     obs_moments: ObsMoments,
     o_h: Float[Array, "batch obs"],
-    said: Float[Array, "batch obs"],
+    said: Float[Array, "batch said"],
 ) -> Float[Array, "batch obs"]:
     """The observation o_{h+1} for the decoder's output `said`: the inverse of `normalise_batch`."""
     if config.elbo.predict_changes:
-        return o_h + obs_moments.change.unscale(said)
+        return o_h + obs_moments.change.unscale(said[:, : o_h.shape[1]])
     return obs_moments.level.unwhiten(said) if config.normalise_observations else said
 
 

@@ -59,7 +59,7 @@ class LatentPair(eqx.Module):
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         prior_key, posterior_key = jax.random.split(key)
-        future_dim = config.elbo.future * (spec.obs_dim + 1)
+        future_dim = config.elbo.future * (decoded_dim(spec, config) + 1)
         self.prior = LatentNet(spec.act_dim, config, key=prior_key)
         learned = config.elbo.posterior == "learned"
         self.posterior = LatentNet(spec.act_dim + future_dim, config, key=posterior_key) if learned else None
@@ -98,17 +98,22 @@ class Decoder(eqx.Module):
     obs_head: Linear
     reward_head: Linear
 
-    def __init__(self, obs_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
+    def __init__(self, said_dim: int, config: MuLVConfig, *, key: PRNGKeyArray):
         trunk_key, obs_key, reward_key = jax.random.split(key, 3)
         trunk = decoder_trunk(config)
         self.trunk = Trunk(config.latent.dim, trunk, key=trunk_key)
         width = Trunk.out_dim(config.latent.dim, trunk)
-        self.obs_head = Linear(width, obs_dim, key=obs_key)
+        self.obs_head = Linear(width, said_dim, key=obs_key)
         self.reward_head = Linear(width, 1, key=reward_key)
 
-    def __call__(self, z: Float[Array, "latent"]) -> tuple[Float[Array, "obs"], Float[Array, ""]]:
+    def __call__(self, z: Float[Array, "latent"]) -> tuple[Float[Array, "said"], Float[Array, ""]]:
         hidden = self.trunk(z)
         return self.obs_head(hidden), self.reward_head(hidden)[0]
+
+
+def decoded_dim(spec: EnvSpec, config: MuLVConfig) -> int:
+    """How many numbers the decoder says of an observation."""
+    return spec.obs_dim * sum(config.elbo.decodes)
 
 
 def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
@@ -139,7 +144,7 @@ class Representation(eqx.Module):
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
         keys = jax.random.split(latent_key, 2 if config.latent.twins else 1)
         self.latents = tuple(LatentPair(spec, config, key=k) for k in keys)
-        self.decoder = Decoder(spec.obs_dim, config, key=decoder_key)
+        self.decoder = Decoder(decoded_dim(spec, config), config, key=decoder_key)
         self.transition = (
             Transition(spec.act_dim, config, key=transition_key) if config.elbo.future > 1 else None
         )
@@ -154,7 +159,7 @@ class Representation(eqx.Module):
 
     def predict(
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
-    ) -> tuple[Float[Array, "steps obs"], Float[Array, "steps"]]:
+    ) -> tuple[Float[Array, "steps said"], Float[Array, "steps"]]:
         """Predicted observations and rewards from z; `actions[0]` is a_h, which z already depends on."""
         latents = [z]
         for a in actions[1:]:
