@@ -21,7 +21,14 @@ from mulv.agents.mulv.elbo import ElboTerms, representation_loss
 from mulv.agents.mulv.exploration import Bonus
 from mulv.agents.mulv.groups import DDPGPolicy
 from mulv.agents.mulv.inspection import inspect_representation
-from mulv.agents.mulv.normalisation import decoded, normalise_batch, part, see_window
+from mulv.agents.mulv.normalisation import (
+    decoded,
+    following_windows,
+    normalise_batch,
+    part,
+    see_window,
+    with_codes,
+)
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import Representation
 from mulv.agents.mulv.state import MuLVState
@@ -151,10 +158,16 @@ class MuLV(AbstractWindowAgent):
     def normalise(self, state: MuLVState, batch: Batch) -> Batch:
         """A batch as representation and critic read it."""
         data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
-        return data._replace(
+        data = data._replace(
             x_h=self._with_rewards(state, data.x_h),
             x_hn=self._with_rewards(state, data.x_hn),
         )
+        if self.config.elbo.code_weight:
+            later = self.see(state, following_windows(batch.x_h, batch.future))
+            data = with_codes(
+                self.config, data, jax.vmap(jax.vmap(state.target_representation.encode))(later)
+            )
+        return data
 
     def _with_rewards(self, state: MuLVState, x: Window) -> Window:
         return (

@@ -66,6 +66,8 @@ class MuLVConfig(ActorCriticConfig):
                 raise MulvError(
                     f"recurrence.direct is {self.recurrence.direct}; it must be at most window, {self.window}"
                 )
+        if self.elbo.code_weight and self.trunk.depth == 0:
+            raise MulvError("without a trunk the window has no code; leave elbo.code_weight at 0")
         if self.latent.kind == "categorical" and self.critic.kind != "closed_form":
             raise MulvError("a categorical latent is enumerated exactly; it goes with --critic closed_form")
         if self.bonus is None:

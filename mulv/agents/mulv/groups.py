@@ -62,6 +62,8 @@ class ElboConfig(Group):
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}."""
     predict_levels: bool = False
     """Decode o_{h+1} too: a change alone does not say where the body is then."""
+    code_weight: Annotated[float, NOT_NEGATIVE] = 0.0
+    """Weight of decoding the next window's code too, by the target encoder; 0 decodes none."""
     decoder_depth: Annotated[int, NOT_NEGATIVE] = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     posterior: Literal["prior", "learned"] = "prior"

@@ -37,7 +37,7 @@ def inspect_representation(
     representation: Representation,
     critic: LinearCritic,
     data: Batch,
-    repeated: Float[Array, "batch said"],
+    repeated: Float[Array, "batch seen"],
     targets: Float[Array, "batch"],
 ) -> Metrics:
     """Errors of predictions from p(z | x_h, a_h) (of the first z), use of its dimensions, the critic's error.
@@ -51,7 +51,8 @@ def inspect_representation(
     q: Latent = jax.vmap(latent.q)(u, data.a_h, data.future, first)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, first), axis=0)
     obs, rewards = jax.vmap(representation.predict)(first.mean, data.future.actions)
-    o_h1, r_h = data.future.obs[:, 0], data.future.rewards[:, 0]
+    seen = repeated.shape[1]  # the rest of what is decoded are codes
+    o_h1, r_h = data.future.obs[:, 0, :seen], data.future.rewards[:, 0]
     values = jax.vmap(critic.values)(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))
     return {
@@ -60,7 +61,7 @@ def inspect_representation(
         "representation/active_latents": active_latents(first),
         "representation/effective_rank": effective_rank(phi),
         # Below 1: better than predicting o_{h+1} = o_h.
-        "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0]))
+        "representation/prediction_over_repeat": jnp.sum(jnp.square(o_h1 - obs[:, 0, :seen]))
         / (jnp.sum(jnp.square(o_h1 - repeated)) + 1e-8),
         "representation/reward_unexplained": jnp.mean(jnp.square(r_h - rewards[:, 0]))
         / (jnp.var(r_h) + 1e-8),

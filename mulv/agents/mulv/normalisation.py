@@ -6,8 +6,10 @@ from jaxtyping import Array, Float
 
 from mulv.agents.base import normalise_window, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
+from mulv.core.memory import push
 from mulv.core.normalise import ObsMoments, RunningMoments
-from mulv.core.types import Batch, Window
+from mulv.core.types import Batch, Future, Window
+from mulv.nets.trunk import standardise
 
 
 def see_window(config: MuLVConfig, moments: ObsMoments, x: Window) -> Window:
@@ -45,6 +47,25 @@ def decoded(
     return jnp.concatenate([values for values, wanted in shown if wanted], axis=-1)
 
 
+def following_windows(x_h: Window, future: Future) -> Window:
+    """x_{h+1} … x_{h+l} along a new axis of steps, for a batch of windows and what follows them."""
+    windows = [x_h]
+    for a, r, o in zip(
+        *(jnp.moveaxis(f, 1, 0) for f in (future.actions, future.rewards, future.obs)), strict=True
+    ):
+        windows.append(jax.vmap(push)(windows[-1], a, r, o))
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), *windows[1:])
+
+
+def with_codes(config: MuLVConfig, data: Batch, codes: Float[Array, "batch steps width"]) -> Batch:
+    """The batch with the codes of the windows that follow among what the decoder is to say."""
+    # Each entry of a code has unit variance, and all of them count as much as `code_weight` entries.
+    code = (config.elbo.code_weight / codes.shape[-1]) ** 0.5 * jax.vmap(jax.vmap(standardise))(codes)
+    shown = jnp.where(data.future.mask[..., None], code, 0.0)
+    obs = jnp.concatenate([data.future.obs, jax.lax.stop_gradient(shown)], axis=-1)
+    return data._replace(future=data.future._replace(obs=obs))
+
+
 def denormalise_prediction(
     config: MuLVConfig,
     obs_moments: ObsMoments,
@@ -54,7 +75,8 @@ def denormalise_prediction(
     """The observation o_{h+1} for the decoder's output `said`: the inverse of `normalise_batch`."""
     if config.elbo.predict_changes:
         return o_h + obs_moments.change.unscale(said[:, : o_h.shape[1]])
-    return obs_moments.level.unwhiten(said) if config.normalise_observations else said
+    level = said[:, : o_h.shape[1]]
+    return obs_moments.level.unwhiten(level) if config.normalise_observations else level
 
 
 def part(batch: Batch, number: int, size: int) -> Batch:
