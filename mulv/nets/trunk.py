@@ -137,7 +137,12 @@ class Activation(eqx.Module):
     name: Literal["relu", "elu"] = eqx.field(static=True)
 
     def __call__(self, x: Float[Array, "dim"]) -> Float[Array, "dim"]:
-        return jax.nn.relu(x) if self.name == "relu" else jax.nn.elu(x)
+        return jax.nn.relu(x) if self.name == "relu" else elu(x)
+
+
+def elu(x: Float[Array, "dim"]) -> Float[Array, "dim"]:
+    """x above zero, exp(x) − 1 below: to 6e-8 what jax.nn.elu gives, whose expm1 takes longer on a CPU."""
+    return jnp.where(x > 0, x, jnp.exp(jnp.minimum(x, 0)) - 1)
 
 
 def flatten_window(x: Window) -> Float[Array, "in"]:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import CategoricalLatent
 from mulv.agents.mulv.representation import Latent, Representation
+from mulv.core.noise import counted_normal
 from mulv.core.types import Batch, Future
 
 
@@ -86,5 +87,5 @@ def negative_elbo(terms: ElboTerms, config: MuLVConfig) -> Float[Array, ""]:
 
 def latent_noise(config: MuLVConfig, batch: int, key: PRNGKeyArray) -> Float[Array, "batch latent"]:
     """Noise for samples of z: normal, or Gumbel for a categorical z."""
-    draw = jax.random.gumbel if isinstance(config.latent, CategoricalLatent) else jax.random.normal
+    draw = jax.random.gumbel if isinstance(config.latent, CategoricalLatent) else counted_normal
     return draw(key, (batch, config.latent.dim))

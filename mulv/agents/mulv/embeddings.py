@@ -1,5 +1,6 @@
 """Features φ(x, a) of p(z | x, a), in which Q is linear: random features, networks, or enumeration."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import equinox as eqx
@@ -80,7 +81,7 @@ class Network(eqx.Module):
     """φ = E_{z~p}[h(z)] with a network h, by antithetic samples of z from the same noise for all windows."""
 
     trunk: Trunk
-    noise: Float[Array, "sample latent"]
+    noise: Float[Array, "sample latent"] | None  # None for the mean of z alone
 
     def __init__(
         self,
@@ -94,14 +95,19 @@ class Network(eqx.Module):
         self.trunk = Trunk(latent_dim, replace(trunk, depth=options.depth), key=trunk_key)
         half = jax.random.normal(noise_key, (options.samples // 2, latent_dim))
         middle = jnp.zeros((options.samples % 2, latent_dim))
-        self.noise = jnp.concatenate([half, -half, middle])
+        self.noise = jnp.concatenate([half, -half, middle]) if options.samples > 1 else None
 
-    def at_samples(self, p: DiagonalNormal) -> Float[Array, "sample feature"]:
-        """h(z) at each sample of z."""
-        return jax.vmap(self.trunk)(jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise)))
+    def expect(
+        self, of: Callable[[Float[Array, "feature"]], Float[Array, "out"]], p: DiagonalNormal
+    ) -> Float[Array, "out"]:
+        """E_{z~p}[of(h(z))]."""
+        if self.noise is None:  # without an axis of one sample, whose sums XLA makes slowly on a CPU
+            return of(self.trunk(p.mean))
+        z = jax.vmap(p.sample)(jax.lax.stop_gradient(self.noise))
+        return jnp.mean(jax.vmap(lambda one: of(self.trunk(one)))(z), axis=0)
 
     def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        return jnp.mean(self.at_samples(p), axis=0)
+        return self.expect(lambda hidden: hidden, p)
 
 
 class Distribution(eqx.Module):
@@ -121,8 +127,7 @@ class Distribution(eqx.Module):
         self.bins, self.sigma = Bins(options.low, options.high, options.bins), options.sigma
 
     def __call__(self, p: DiagonalNormal) -> Float[Array, "feature"]:
-        logits = jax.vmap(self.logits)(self.hidden.at_samples(p))
-        return jnp.mean(jax.nn.softmax(logits, axis=-1), axis=0)
+        return self.hidden.expect(lambda hidden: jax.nn.softmax(self.logits(hidden)), p)
 
     def loss(self, phi: Float[Array, "feature"], target: Float[Array, ""]) -> Float[Array, ""]:
         """Cross-entropy between the target, as a Gaussian over the bins, and φ."""

@@ -162,8 +162,10 @@ class Representation(eqx.Module):
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
     ) -> tuple[Float[Array, "steps said"], Float[Array, "steps"]]:
         """Predicted observations and rewards from z; `actions[0]` is a_h, which z already depends on."""
+        if self.transition is None:  # without an axis of one step, whose sums XLA makes slowly on a CPU
+            obs, reward = self.decoder(z)
+            return obs[None], reward[None]
         latents = [z]
         for a in actions[1:]:
-            assert self.transition is not None
             latents.append(self.transition(latents[-1], a))
         return jax.vmap(self.decoder)(jnp.stack(latents))  # all steps in one matrix product
