@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 
 def counted_normal(key: PRNGKeyArray, shape: tuple[int, ...]) -> Float[Array, "*shape"]:
-    """Standard normal noise, as a function of key and shape: independent enough for reparametrised samples."""
+    """Standard normal noise, as a function of key and shape, for reparametrised samples."""
     first, second = jax.random.bits(key, (2,))
     bits = _mixed(_mixed(jnp.arange(math.prod(shape), dtype=jnp.uint32) + first) ^ second)
     uniform = (bits >> 8).astype(jnp.float32) * 2.0**-23 - (1 - 2.0**-24)  # the middles of 2^24 intervals
