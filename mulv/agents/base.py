@@ -208,15 +208,9 @@ def _faded(
     return entries * jnp.broadcast_to(jnp.float32(back**-config.fading), entries.shape)
 
 
-def with_rewards(config: WindowConfig, moments: RunningMoments, x: Window) -> Window:
-    """The window with one more entry of each observation: the reward that came with it, at unit scale."""
-    rewards = _faded(config, moments.scale(x.rewards)[..., None])
-    return x._replace(obs=jnp.concatenate([x.obs, rewards], axis=-1))
-
-
-def without_rewards(x: Window) -> Window:
-    """The inverse of `with_rewards`: what a policy sees."""
-    return x._replace(obs=x.obs[..., :-1])
+def past_rewards(config: WindowConfig, moments: RunningMoments, x: Window) -> Float[Array, "*batch window"]:
+    """The rewards that came with a window's observations, at unit scale."""
+    return _faded(config, moments.scale(x.rewards)[..., None])[..., 0]
 
 
 def reward_scale(config: AgentConfig, moments: RunningMoments) -> Float[Array, ""]:

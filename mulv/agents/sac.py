@@ -16,8 +16,8 @@ from mulv.agents.actor_critic import MEASURED, ActorCriticConfig
 from mulv.agents.base import (
     AbstractWindowAgent,
     normalise_window,
+    past_rewards,
     reward_scale,
-    with_rewards,
 )
 from mulv.core.learner import Trained, descend, polyak, start_training, steps_taken, when
 from mulv.core.limits import POSITIVE
@@ -190,7 +190,10 @@ class SAC(AbstractWindowAgent):
         return state, Transitions(x_h, batch.a_h, rewards, batch.discount, x_hn, *of_critic)
 
     def _critic_input(self, state: SACState, x: Window) -> Window:
-        return with_rewards(self.config, state.reward_moments, x) if self.config.critic_sees_rewards else x
+        if not self.config.critic_sees_rewards:
+            return x
+        rewards = past_rewards(self.config, state.reward_moments, x)[..., None]
+        return x._replace(obs=jnp.concatenate([x.obs, rewards], axis=-1))
 
     def _learn(
         self,

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, reward_scale, with_rewards, without_rewards
+from mulv.agents.base import AbstractWindowAgent, past_rewards, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
@@ -89,7 +89,7 @@ class MuLV(AbstractWindowAgent):
         x_h = self.see(state, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
-        u = self._policy_input(state.target_representation, x_h)
+        u = state.target_representation.encode(x_h).u
         return self.policy.act(state.actor.params, q, u, temperature, noise)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
@@ -153,35 +153,27 @@ class MuLV(AbstractWindowAgent):
 
     def see(self, state: MuLVState, x: Window) -> Window:
         """A window as representation and critic read it."""
-        return self._with_rewards(state, see_window(self.config, state.obs_moments, x))
+        return self._scale_rewards(state, see_window(self.config, state.obs_moments, x))
 
     def normalise(self, state: MuLVState, batch: Batch) -> Batch:
         """A batch as representation and critic read it."""
         data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
         data = data._replace(
-            x_h=self._with_rewards(state, data.x_h),
-            x_hn=self._with_rewards(state, data.x_hn),
+            x_h=self._scale_rewards(state, data.x_h),
+            x_hn=self._scale_rewards(state, data.x_hn),
         )
         if self.config.elbo.code_weight:
             later = self.see(state, following_windows(batch.x_h, batch.future))
-            data = with_codes(
-                self.config, data, jax.vmap(jax.vmap(state.target_representation.encode))(later)
-            )
+            codes = jax.vmap(jax.vmap(state.target_representation.encode))(later)
+            data = with_codes(self.config, data, codes.u)
         return data
 
-    def _with_rewards(self, state: MuLVState, x: Window) -> Window:
-        return (
-            with_rewards(self.config, state.reward_moments, x) if self.config.reads_rewards(self.spec) else x
-        )
+    def _scale_rewards(self, state: MuLVState, x: Window) -> Window:
+        return x._replace(rewards=past_rewards(self.config, state.reward_moments, x))
 
-    def _policy_input(self, target: Representation, x: Window) -> Any:
-        """What the policy sees of windows, one or a batch of them: their code, or themselves without rewards.
-
-        A code that knows past rewards is not for the policy, which has to act without them.
-        """
-        if self.config.reads_rewards(self.spec):
-            return without_rewards(x)
-        return target.encode(x) if x.mask.ndim == 1 else jax.vmap(target.encode)(x)
+    def _policy_input(self, target: Representation, x: Window) -> Float[Array, "batch width"]:
+        """What the policy sees of a batch of windows: u, which knows nothing of rewards."""
+        return jax.vmap(target.encode)(x).u
 
     def _seen(self, state: MuLVState, batch: Batch) -> list[Batch]:
         """The normalised batch, split into one part for each update of the representation."""
@@ -211,9 +203,9 @@ class MuLV(AbstractWindowAgent):
 
         def loss(params: Model) -> tuple[Array, tuple[ElboTerms, Metrics, LinearCritic, Array]]:
             representation, critic = params
-            u = jax.vmap(representation.encode)(data.x_h)
-            p = jax.vmap(representation.p)(u, data.a_h) if c.critic.trains_representation else None
-            elbo_loss, terms = representation_loss(c, representation, u, p, data, key)
+            code = jax.vmap(representation.encode)(data.x_h)
+            p = jax.vmap(representation.p)(code, data.a_h) if c.critic.trains_representation else None
+            elbo_loss, terms = representation_loss(c, representation, code, p, data, key)
             if p is None:  # the critic uses the target representation
                 average = state.target_representation
                 p = jax.vmap(average.p)(jax.vmap(average.encode)(data.x_h), data.a_h)
@@ -251,8 +243,8 @@ class MuLV(AbstractWindowAgent):
         """The state after a step on the ELBO only."""
 
         def loss(representation: Representation) -> Array:
-            u = jax.vmap(representation.encode)(data.x_h)
-            return representation_loss(self.config, representation, u, None, data, key)[0]
+            code = jax.vmap(representation.encode)(data.x_h)
+            return representation_loss(self.config, representation, code, None, data, key)[0]
 
         gradient = eqx.filter_grad(loss)(state.representation.params)
         return state._replace(representation=descend(self.optimiser, state.representation, gradient)[0])

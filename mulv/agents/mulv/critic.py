@@ -87,10 +87,10 @@ class Model(NamedTuple):
     def q_at(self, x: Window, added: Added | None = None) -> QFunction:
         """a ↦ Q(x, a) = ⟨φ(x, a), w⟩ (+ `added`(φ)) at a batch of windows, which are encoded only once."""
         representation, critic = self
-        u = jax.vmap(representation.encode)(x)
+        code = jax.vmap(representation.encode)(x)
 
         def q(a: Float[Array, "batch act"]) -> Float[Array, "batch head"]:
-            phi = jax.vmap(lambda u, a: critic.phi(representation.p(u, a)))(u, a)
+            phi = jax.vmap(lambda code, a: critic.phi(representation.p(code, a)))(code, a)
             values = jax.vmap(critic.values)(phi)
             return values if added is None else values + added(phi)[:, None]
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import CategoricalLatent
-from mulv.agents.mulv.representation import Latent, Representation
+from mulv.agents.mulv.representation import Code, Latent, Representation
 from mulv.core.noise import counted_normal
 from mulv.core.types import Batch, Future
 
@@ -43,7 +43,7 @@ def elbo_terms(
 
 def batch_elbo_terms(
     model: Representation,
-    u: Float[Array, "batch width"],
+    code: Code,
     p: tuple[Latent, ...] | None,
     data: Batch,
     noise: Float[Array, "batch latent"],
@@ -53,13 +53,13 @@ def batch_elbo_terms(
 
     `p` is p(z | x, a) of each z on the whole batch, where it is there anyway.
     """
-    bounds = [u.shape[0] * i // len(model.latents) for i in range(len(model.latents) + 1)]
+    bounds = [len(data.a_h) * i // len(model.latents) for i in range(len(model.latents) + 1)]
     pairs = []
     for i, latent in enumerate(model.latents):
         own = slice(bounds[i], bounds[i + 1])
-        u_i, a_i, future_i = jax.tree.map(lambda x, own=own: x[own], (u, data.a_h, data.future))
-        p_i = jax.vmap(latent.prior)(u_i, a_i) if p is None else jax.tree.map(lambda x, own=own: x[own], p[i])
-        pairs.append((p_i, jax.vmap(latent.q)(u_i, a_i, future_i, p_i)))
+        code_i, a_i, future_i = jax.tree.map(lambda x, own=own: x[own], (code, data.a_h, data.future))
+        p_i = jax.vmap(latent.p)(code_i, a_i) if p is None else jax.tree.map(lambda x, own=own: x[own], p[i])
+        pairs.append((p_i, jax.vmap(latent.q)(code_i, a_i, future_i, p_i)))
     whole_p, whole_q = jax.tree.map(lambda *parts: jnp.concatenate(parts), *pairs)
     each = jax.vmap(lambda p, q, f, n: elbo_terms(model, p, q, f, n, kl_balance))
     return each(whole_p, whole_q, data.future, noise)
@@ -68,14 +68,19 @@ def batch_elbo_terms(
 def representation_loss(
     config: MuLVConfig,
     model: Representation,
-    u: Float[Array, "batch width"],
+    code: Code,
     p: tuple[Latent, ...] | None,
     data: Batch,
     key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], ElboTerms]:
-    """The mean negative ELBO of a batch with codes u, and its terms."""
-    noise = latent_noise(config, u.shape[0], key)
-    terms = batch_elbo_terms(model, u, p, data, noise, config.elbo.kl_balance)
+    """The mean negative ELBO of a batch with these codes, and its terms."""
+    noise = latent_noise(config, len(data.a_h), key)
+    if config.elbo.hidden_rewards:
+        shown = (
+            jax.random.uniform(jax.random.fold_in(key, 1), (len(data.a_h), 1)) >= config.elbo.hidden_rewards
+        )
+        code, p = code._replace(rewards=jnp.where(shown, code.rewards, 0.0)), None
+    terms = batch_elbo_terms(model, code, p, data, noise, config.elbo.kl_balance)
     return jnp.mean(jax.vmap(lambda t: negative_elbo(t, config))(terms)), terms
 
 

@@ -64,6 +64,8 @@ class ElboConfig(Group):
     """Decode o_{h+1} too: a change alone does not say where the body is then."""
     code_weight: Annotated[float, NOT_NEGATIVE] = 0.0
     """Weight of decoding the next window's code too, by the target encoder; 0 decodes none."""
+    hidden_rewards: Annotated[float, SHARE] = 0.0
+    """Share of windows whose past rewards are hidden here, so that u, which policies read, tells more."""
     decoder_depth: Annotated[int, NOT_NEGATIVE] = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     posterior: Literal["prior", "learned"] = "prior"

@@ -44,11 +44,11 @@ def inspect_representation(
 
     `repeated` is the decoder's output that would mean o_{h+1} = o_h; `targets` are the critic's targets.
     """
-    u = jax.vmap(representation.encode)(data.x_h)
-    p = jax.vmap(representation.p)(u, data.a_h)
+    code = jax.vmap(representation.encode)(data.x_h)
+    p = jax.vmap(representation.p)(code, data.a_h)
     phi = jax.vmap(critic.phi)(p)
     first, latent = p[0], representation.latents[0]
-    q: Latent = jax.vmap(latent.q)(u, data.a_h, data.future, first)
+    q: Latent = jax.vmap(latent.q)(code, data.a_h, data.future, first)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, first), axis=0)
     obs, rewards = jax.vmap(representation.predict)(first.mean, data.future.actions)
     seen = repeated.shape[1]  # the rest of what is decoded are codes

@@ -13,20 +13,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import GreedyPolicy, SACPolicy, SoftPolicy
-from mulv.agents.mulv.reader import WindowActor
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
-from mulv.core.types import Metrics, Window
+from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
 
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
-Codes = Float[Array, "batch width"] | Window  # the actor's input: codes u of a batch of windows, or windows
+Codes = Float[Array, "batch width"]  # the actor's input: codes u of a batch of windows
 Temperature = Float[Array, ""]
-
-
-def batch_size(u: Codes) -> int:
-    """The number of windows that `u` is of."""
-    return len(jax.tree.leaves(u)[0])
 
 
 def believed(config: MuLVConfig, values: Float[Array, "batch head"]) -> Float[Array, "batch"]:
@@ -67,13 +61,10 @@ class AbstractEntropyPolicy(ABC):
 class ContinuousPolicy(AbstractEntropyPolicy):
     """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
 
-    Its input is the window's code u under the target encoder, which changes slowly; or the window itself,
-    where the critic sees past rewards.
+    Its input is the window's code u under the target encoder, which changes slowly.
     """
 
-    def init(self, key: PRNGKeyArray) -> Actor | WindowActor:
-        if self.config.reads_rewards(self.spec):
-            return WindowActor(self.spec, self.config, key=key)
+    def init(self, key: PRNGKeyArray) -> Actor:
         trunk = self.config.trunk
         return Actor(trunk.width, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
@@ -130,7 +121,7 @@ class ContinuousPolicy(AbstractEntropyPolicy):
         return trained, entropy, metrics | entropy_metrics(temperature, entropy)
 
     def _noise(self, u: Codes, key: PRNGKeyArray) -> Float[Array, "batch act"]:
-        return jax.random.normal(key, (batch_size(u), self.spec.act_dim))
+        return jax.random.normal(key, (len(u), self.spec.act_dim))
 
 
 @dataclass(frozen=True)
@@ -176,9 +167,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
     ) -> Float[Array, "batch"]:
         """max_a Q(x, a), hard or soft."""
         kind = self.config.discrete_policy.kind
-        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(
-            self._lower_q(q, batch_size(u))
-        )
+        return jax.vmap(lambda values: maximise(values, temperature, kind)[0])(self._lower_q(q, len(u)))
 
     def improve(
         self,
@@ -193,7 +182,7 @@ class DiscretePolicy(AbstractEntropyPolicy):
         if isinstance(self.config.discrete_policy, GreedyPolicy):
             return trained, jnp.zeros(()), {}
         _, probability = jax.vmap(lambda values: maximise(values, temperature, "soft"))(
-            self._lower_q(q, batch_size(u))
+            self._lower_q(q, len(u))
         )
         entropy = -jnp.mean(jnp.sum(jax.scipy.special.xlogy(probability, probability), axis=-1))
         return trained, entropy, entropy_metrics(temperature, entropy)

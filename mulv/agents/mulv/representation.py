@@ -1,7 +1,7 @@
 """The representation p(z | x_h, a_h), and what it is trained with: posterior, latent transition, decoder."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,8 +18,18 @@ from mulv.core.types import Future, Window
 from mulv.nets.trunk import Join, Linear, Trunk, TrunkConfig, flatten_window, standardise
 from mulv.nets.window import WindowGRU
 
-Code = Float[Array, "width"]
 Latent = Any  # DiagonalNormal or Categorical: both have mean, sample and kl
+
+
+class Code(NamedTuple):
+    """What a window is to the networks that read it."""
+
+    u: Float[Array, "width"]  # of observations and actions, so that the policy may read it too
+    rewards: Float[Array, "past"]  # of the past, at unit scale; none where critics do not see them
+
+    def beside(self, *rest: Float[Array, "_"]) -> tuple[Float[Array, "width"], Float[Array, "rest"]]:
+        """u, and what is read beside it: the rewards and `rest`."""
+        return self.u, jnp.concatenate([self.rewards, *rest])
 
 
 class LatentNet(eqx.Module):
@@ -60,16 +70,21 @@ class LatentPair(eqx.Module):
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         prior_key, posterior_key = jax.random.split(key)
         future_dim = config.elbo.future * (decoded_dim(spec, config) + 1)
-        self.prior = LatentNet(spec.act_dim, config, key=prior_key)
+        rest_dim = spec.act_dim + (config.window if config.reads_rewards(spec) else 0)
+        self.prior = LatentNet(rest_dim, config, key=prior_key)
         learned = config.elbo.posterior == "learned"
-        self.posterior = LatentNet(spec.act_dim + future_dim, config, key=posterior_key) if learned else None
+        self.posterior = LatentNet(rest_dim + future_dim, config, key=posterior_key) if learned else None
 
-    def q(self, u: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
+    def p(self, code: Code, a_h: Float[Array, "act"]) -> Latent:
+        """p(z | x_h, a_h)."""
+        return self.prior(*code.beside(a_h))
+
+    def q(self, code: Code, a_h: Float[Array, "act"], future: Future, p: Latent) -> Latent:
         """q(z | x_h, a_h, o⁺), or p if there is no learned posterior."""
         if self.posterior is None:
             return p
         seen = [future.obs.ravel(), future.mask.astype(jnp.float32)]
-        return self.posterior(u, jnp.concatenate([a_h, *seen]))
+        return self.posterior(*code.beside(a_h, *seen))
 
 
 class Transition(eqx.Module):
@@ -128,8 +143,8 @@ class Representation(eqx.Module):
     There may be twin latents, one z for each critic, which share everything else.
 
     Decoders are Gaussians of unit variance, on whitened observations and rewards of unit mean square. The
-    latent transition is deterministic, so that the likelihood of l steps given z is exact. The window enters
-    only through its code u, which is also the actor's input.
+    latent transition is deterministic, so that the likelihood of l steps given z is exact. Observations and
+    actions enter through their code u, which is also the actor's input, and past rewards beside it.
     """
 
     encoder: Trunk
@@ -137,12 +152,13 @@ class Representation(eqx.Module):
     latents: tuple[LatentPair, ...]
     decoder: Decoder
     transition: Transition | None  # None if z explains one step only
+    sees_rewards: bool = eqx.field(static=True)
 
     def __init__(self, spec: EnvSpec, config: MuLVConfig, *, key: PRNGKeyArray):
         encoder_key, latent_key, decoder_key, transition_key = jax.random.split(key, 4)
-        rewards = int(config.reads_rewards(spec))
-        self.recurrence, in_dim = window_reader(spec, config, rewards, key=jax.random.fold_in(encoder_key, 1))
+        self.recurrence, in_dim = window_reader(spec, config, key=jax.random.fold_in(encoder_key, 1))
         self.encoder = Trunk(in_dim, config.trunk, key=encoder_key)
+        self.sees_rewards = config.reads_rewards(spec)
         keys = jax.random.split(latent_key, 2 if config.latent.twins else 1)
         self.latents = tuple(LatentPair(spec, config, key=k) for k in keys)
         self.decoder = Decoder(decoded_dim(spec, config), config, key=decoder_key)
@@ -151,12 +167,13 @@ class Representation(eqx.Module):
         )
 
     def encode(self, x_h: Window) -> Code:
-        """u, the window's code."""
-        return self.encoder((self.recurrence or flatten_window)(x_h))
+        """The window's code."""
+        u = self.encoder((self.recurrence or flatten_window)(x_h))
+        return Code(u, x_h.rewards if self.sees_rewards else x_h.rewards[:0])
 
-    def p(self, u: Code, a_h: Float[Array, "act"]) -> tuple[Latent, ...]:
-        """p(z | x_h, a_h) of each z, given the window's code u: the representation."""
-        return tuple(latent.prior(u, a_h) for latent in self.latents)
+    def p(self, code: Code, a_h: Float[Array, "act"]) -> tuple[Latent, ...]:
+        """p(z | x_h, a_h) of each z, given the window's code: the representation."""
+        return tuple(latent.p(code, a_h) for latent in self.latents)
 
     def predict(
         self, z: Float[Array, "latent"], actions: Float[Array, "steps act"]
