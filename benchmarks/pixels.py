@@ -64,7 +64,7 @@ def random_batches(agent: AbstractAgent, updates: int) -> Batch:
         return Window(observations(spec.window), uniform(spec.window - 1), mask, 0 * ones(spec.window))
 
     steps = spec.future
-    future = Future(uniform(steps), ones(steps), observations(steps), ones(steps) > 0)
+    future = Future(uniform(steps), ones(steps), observations(steps), ones(steps) > 0, ones(steps) < 0)
     frames = pictures(updates, spec.frames) if spec.frames else None
     return Batch(window(), uniform(), ones(), 0.97 * ones(), window(), future, 10_000 * ones(), frames)
 

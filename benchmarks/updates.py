@@ -52,7 +52,8 @@ def random_batches(agent: AbstractAgent, rounds: int) -> Batch:
 
     steps = spec.future
     actions = np.tanh(normal(steps, SPEC.act_dim))
-    future = Future(actions, normal(steps), normal(steps, SPEC.obs_dim), np.ones((*lead, steps), bool))
+    some, none = np.ones((*lead, steps), bool), np.zeros((*lead, steps), bool)
+    future = Future(actions, normal(steps), normal(steps, SPEC.obs_dim), some, none)
     discount = np.full(lead, spec.gamma**spec.n_step, np.float32)
     size = np.full(lead, 10_000, np.float32)
     return Batch(window(), actions[..., 0, :], normal(), discount, window(), future, size)

@@ -31,13 +31,15 @@ class Window(NamedTuple):
 class Future(NamedTuple):
     """The `l` steps that follow x_h; entries past the episode's end are zero and masked out.
 
-    Position i holds a_{h+i}, r_{h+i} and o_{h+i+1}: the action, and what it led to.
+    Position i holds a_{h+i}, r_{h+i} and o_{h+i+1}: the action, and what it led to. `terminated` says whether
+    the episode ended there, which is part of what is predicted.
     """
 
     actions: Float[Array, "*batch steps act"]
     rewards: Float[Array, "*batch steps"]
     obs: Float[Array, "*batch steps obs"]
     mask: Bool[Array, "*batch steps"]
+    terminated: Bool[Array, "*batch steps"]
 
 
 class Batch(NamedTuple):

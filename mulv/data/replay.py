@@ -199,6 +199,7 @@ class Replay:
             rewards=np.ascontiguousarray(rewards[:, : spec.future]),
             obs=_zero_unless(future_real, obs_at(at_future)),
             mask=future_real,
+            terminated=rows["terminated"][at_future] & future_real,
         )
         return Batch(
             x_h=self._windows(spec.window, lane, t, step, obs_at),

@@ -66,8 +66,10 @@ def random_batches(agent: AbstractAgent, batches: int, seed: int = 0) -> Batch:
     mask = -np.sort(-(rng.random((*lead, spec.future)) < 0.8).astype(int), axis=-1) > 0
     mask[..., 0] = True
     actions = np.tanh(normal(spec.future, env.act_dim))
-    future = Future(actions * mask[..., None], reward * mask, seen(mask), mask)
     discount = np.where(rng.random(lead) < 0.3, 0.0, spec.gamma).astype(np.float32)
+    terminated = np.zeros_like(mask)
+    terminated[..., 0] = discount == 0
+    future = Future(actions * mask[..., None], reward * mask, seen(mask), mask, terminated)
     size = np.full(lead, 1000, np.float32)
     frames = observations(env, rng, batches, spec.frames) if spec.frames else None
     return Batch(window(), actions[..., 0, :], reward[..., 0], discount, window(), future, size, frames)

@@ -102,6 +102,7 @@ def naive_cut(lanes: list[list[Row]], lane: int, t: int, capacity: int, spec: Ba
         rewards=np.array([row.reward for row in seen] + [0.0] * missing),
         obs=np.array([row.obs for row in seen] + [np.zeros(OBS)] * missing),
         mask=np.array([True] * len(seen) + [False] * missing),
+        terminated=np.array([row.terminated for row in seen] + [False] * missing),
     )
     x_h, x_hn = (naive_window(rows, end, spec.window) for end in (t, t + len(taken)))
     return Batch(x_h, later[0].action, np.array(reward), np.array(discount), x_hn, future, np.array(size))

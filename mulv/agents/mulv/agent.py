@@ -28,6 +28,7 @@ from mulv.agents.mulv.normalisation import (
     part,
     see_window,
     with_codes,
+    with_ends,
 )
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import Representation
@@ -162,6 +163,8 @@ class MuLV(AbstractWindowAgent):
             x_h=self._scale_rewards(state, data.x_h),
             x_hn=self._scale_rewards(state, data.x_hn),
         )
+        if self.config.elbo.end_weight:
+            data = with_ends(self.config, data)
         if self.config.elbo.code_weight:
             later = self.see(state, following_windows(batch.x_h, batch.future))
             codes = jax.vmap(jax.vmap(state.target_representation.encode))(later)

@@ -19,7 +19,7 @@ class GaussianLatent(Group):
     dim: Annotated[int, at_least(1)] = 64
     """Dimension of z."""
     twins: bool = True
-    """A z for each of the two critics: the lower of two that read the same z is as high as either."""
+    """A z for each of the two critics, which makes them differ more."""
     covariance: Literal["isotropic", "diagonal"] = "isotropic"
     """One σ(x, a) for all dimensions of z, or one for each."""
     normalise: bool = True
@@ -61,11 +61,13 @@ class ElboConfig(Group):
     predict_changes: bool = True
     """Decode o_{h+1} − o_h at unit mean square instead of o_{h+1}."""
     predict_levels: bool = False
-    """Decode o_{h+1} too: a change alone does not say where the body is then."""
+    """Decode o_{h+1} too, which a change alone does not say."""
+    end_weight: Annotated[float, NOT_NEGATIVE] = 0.0
+    """Weight of decoding whether the episode terminates, as 0 or 1."""
     code_weight: Annotated[float, NOT_NEGATIVE] = 0.0
-    """Weight of decoding the next window's code too, by the target encoder; 0 decodes none."""
+    """Weight of decoding the next window's code, as the target encoder gives it."""
     hidden_rewards: Annotated[float, SHARE] = 0.0
-    """Share of windows whose past rewards are hidden here, so that u, which policies read, tells more."""
+    """Share of windows whose past rewards are hidden here, so that u tells more."""
     decoder_depth: Annotated[int, NOT_NEGATIVE] = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     posterior: Literal["prior", "learned"] = "prior"

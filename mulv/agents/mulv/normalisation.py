@@ -66,6 +66,12 @@ def with_codes(config: MuLVConfig, data: Batch, codes: Float[Array, "batch steps
     return data._replace(future=data.future._replace(obs=obs))
 
 
+def with_ends(config: MuLVConfig, data: Batch) -> Batch:
+    """The batch with whether the episode ends among what the decoder is to say, 0 or √weight."""
+    ends = config.elbo.end_weight**0.5 * data.future.terminated[..., None]
+    return data._replace(future=data.future._replace(obs=jnp.concatenate([data.future.obs, ends], axis=-1)))
+
+
 def denormalise_prediction(
     config: MuLVConfig,
     obs_moments: ObsMoments,

@@ -127,9 +127,9 @@ class Decoder(eqx.Module):
 
 
 def decoded_dim(spec: EnvSpec, config: MuLVConfig) -> int:
-    """How many numbers the decoder says of a step: of the observation, and of the next window's code."""
+    """How many numbers the decoder says of a step: of the observation, the episode's end, the next code."""
     code = Trunk.out_dim(0, config.trunk) if config.elbo.code_weight else 0
-    return spec.obs_dim * sum(config.elbo.decodes) + code
+    return spec.obs_dim * sum(config.elbo.decodes) + bool(config.elbo.end_weight) + code
 
 
 def decoder_trunk(config: MuLVConfig) -> TrunkConfig:
