@@ -46,7 +46,8 @@ def expert_batches(spread: float, back: int = 0, batches: int = 250) -> Batch:
     actions = np.tanh(obs[..., -1 - back, :] @ WEIGHTS + spread * normal(ACT))
     mask = np.ones((*lead, window), bool)
     x = Window(obs, np.zeros((*lead, window - 1, ACT), np.float32), mask, np.zeros_like(mask, np.float32))
-    future = Future(actions[..., None, :], nothing[..., None], normal(1, OBS), np.ones((*lead, 1), bool), np.zeros((*lead, 1), bool))
+    some, none = np.ones((*lead, 1), bool), np.zeros((*lead, 1), bool)
+    future = Future(actions[..., None, :], nothing[..., None], normal(1, OBS), some, none)
     return Batch(x, actions, nothing, nothing, x, future, nothing)
 
 

@@ -188,7 +188,8 @@ def bandit(batches: int, size: int = 32) -> Batch:
     reward = -np.square(actions - wanted_at(obs))[..., 0].astype(np.float32)
     mask = np.ones((*lead, 2), bool)
     x = Window(obs, np.zeros((*lead, 1, 1), np.float32), mask, np.zeros_like(mask, np.float32))
-    future = Future(actions[:, :, None], reward[..., None], obs[:, :, 1:], np.ones((*lead, 1), bool), np.zeros((*lead, 1), bool))
+    some, none = np.ones((*lead, 1), bool), np.zeros((*lead, 1), bool)
+    future = Future(actions[:, :, None], reward[..., None], obs[:, :, 1:], some, none)
     return Batch(x, actions, reward, np.zeros(lead, np.float32), x, future, np.full(lead, 1e6, np.float32))
 
 

@@ -45,7 +45,8 @@ def example(steps: int, seed: int = 0, real: int | None = None):
         return jnp.asarray(rng.normal(size=shape), jnp.float32)
 
     x_h = Window(normal(2, 3), normal(1, 2), jnp.ones(2, bool), jnp.zeros(2))
-    future = Future(normal(steps, 2), normal(steps), normal(steps, 3), jnp.asarray(mask), jnp.zeros(steps, bool))
+    none = jnp.zeros(steps, bool)
+    future = Future(normal(steps, 2), normal(steps), normal(steps, 3), jnp.asarray(mask), none)
     return x_h, future.actions[0], future
 
 
