@@ -37,6 +37,7 @@ from mulv.core.learner import Trained, descend, start_training, steps_taken, whe
 from mulv.core.normalise import ObsMoments, RunningMoments
 from mulv.core.spec import BatchSpec, EnvSpec
 from mulv.core.types import Batch, Metrics, Window
+from mulv.nets.trunk import flatten_window
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class MuLV(AbstractWindowAgent):
         x_h = self.see(state, memory)
         temperature = jnp.exp(state.log_temperature.params)
         q = self._q_at(state, jax.tree.map(lambda leaf: leaf[None], x_h), explores=noise is not None)
-        u = state.target_representation.encode(x_h).u
+        u = self._policy_input(state.target_representation, x_h)
         return self.policy.act(state.actor.params, q, u, temperature, noise)
 
     def update(self, state: MuLVState, batch: Batch, key: PRNGKeyArray) -> tuple[MuLVState, Metrics]:
@@ -125,7 +126,7 @@ class MuLV(AbstractWindowAgent):
     ) -> tuple[tuple[Trained, Trained], Metrics]:
         """Actor and temperature after one step towards higher Q, and metrics."""
         temperature = jnp.exp(state.log_temperature.params)
-        u = self._policy_input(state.target_representation, data.x_h)
+        u = jax.vmap(partial(self._policy_input, state.target_representation))(data.x_h)
         actor, entropy, metrics = self.policy.improve(state.actor, self.optimiser, q, u, temperature, key)
         log_temperature = self.policy.update_temperature(
             state.log_temperature, self.optimiser, entropy, data.data_size[0]
@@ -174,9 +175,10 @@ class MuLV(AbstractWindowAgent):
     def _scale_rewards(self, state: MuLVState, x: Window) -> Window:
         return x._replace(rewards=past_rewards(self.config, state.reward_moments, x))
 
-    def _policy_input(self, target: Representation, x: Window) -> Float[Array, "batch width"]:
-        """What the policy sees of a batch of windows: u, which knows nothing of rewards."""
-        return jax.vmap(target.encode)(x).u
+    def _policy_input(self, target: Representation, x: Window) -> Float[Array, "in"]:
+        """What the policy sees of a window: u, and perhaps the window itself, but nothing of rewards."""
+        u = target.encode(x).u
+        return jnp.concatenate([u, flatten_window(x)]) if self.config.policy_reads_window else u
 
     def _seen(self, state: MuLVState, batch: Batch) -> list[Batch]:
         """The normalised batch, split into one part for each update of the representation."""
@@ -190,7 +192,7 @@ class MuLV(AbstractWindowAgent):
         """The n-step target Σ γ^i r_{h+i} + γ^n V(x_{h+n}), under the target networks."""
         target = Model(state.target_representation, critic)
         temperature = jnp.exp(state.log_temperature.params)
-        u = self._policy_input(target.representation, data.x_hn)
+        u = jax.vmap(partial(self._policy_input, target.representation))(data.x_hn)
         value = self.policy.value(state.actor.params, target.q_at(data.x_hn, added), u, temperature, key)
         return data.reward + data.discount * value
 

@@ -50,6 +50,8 @@ class MuLVConfig(ActorCriticConfig):
     """How Q is computed: --critic closed_form, monte_carlo, network, distribution or deep."""
     policy: Policy = field(default_factory=SACPolicy)
     """Where actions are continuous: --policy sac or ddpg."""
+    policy_reads_window: bool = False
+    """Show the policy the window itself beside its code."""
     discrete_policy: Discrete = field(default_factory=SoftPolicy)
     """Where actions are discrete: --discrete-policy soft or greedy."""
     bonus: BonusConfig | None = None
