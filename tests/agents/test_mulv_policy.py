@@ -159,3 +159,20 @@ def test_discrete_actions_are_learned_with_memory_and_not_without(window, option
     agent.close()
     share = np.mean(evaluate_policy(agent, Choice, episodes=20).returns) / 21
     assert share > 0.95 if window == 2 else share < 0.5
+
+
+def test_a_policy_that_reads_the_window_sees_what_its_code_leaves_out():
+    """Under an encoder that says nothing, the action depends on the window only if the policy reads it."""
+    for reads in (True, False):
+        agent = MuLV(with_options(SMALL, {"policy_reads_window": reads}), SPEC)
+        state = run(agent, initial(agent, KEY), random_batches(agent, 2))[0]
+        silent = eqx.tree_at(
+            lambda s: s.target_representation.encoder,
+            state,
+            replace_fn=lambda encoder: jax.tree.map(jnp.zeros_like, encoder),
+        )
+        acts = []
+        for level in (0.5, -0.5):
+            memory = push(agent.init_memory(), jnp.zeros(2), jnp.zeros(()), jnp.full(3, level))
+            acts.append(np.asarray(agent.act(silent, memory, None)))
+        assert np.array_equal(*acts) != reads

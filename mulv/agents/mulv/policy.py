@@ -13,11 +13,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.groups import GreedyPolicy, SACPolicy, SoftPolicy
+from mulv.agents.mulv.reader import seen_window_dim
 from mulv.core.learner import Trained, descend
 from mulv.core.spec import EnvSpec
 from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
-from mulv.nets.trunk import flat_window_dim
 
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
 Codes = Float[Array, "batch width"]  # the actor's input: codes u of a batch of windows
@@ -66,9 +66,9 @@ class ContinuousPolicy(AbstractEntropyPolicy):
     """
 
     def init(self, key: PRNGKeyArray) -> Actor:
-        c, spec = self.config, self.spec
-        window = flat_window_dim(spec.obs_dim, spec.act_dim, c.window) if c.policy_reads_window else 0
-        return Actor(c.trunk.width + window, spec.act_dim, replace(c.trunk, depth=1), key=key)
+        trunk = self.config.trunk
+        beside = seen_window_dim(self.spec, self.config) if self.config.policy_reads_window else 0
+        return Actor(trunk.width + beside, self.spec.act_dim, replace(trunk, depth=1), key=key)
 
     @property
     def _options(self) -> SACPolicy:
