@@ -107,8 +107,9 @@ PAPER = MuLVConfig(
 DEFAULT = MuLVConfig(
     **vars(MEASURED),
     latent=GaussianLatent(dim=256),
-    elbo=ElboConfig(future=1),
+    elbo=ElboConfig(future=1, predict_levels=True, end_weight=10.0),
     critic=NetworkConfig(trains_representation=False),  # Q = E_z[w(z)], on features learned by the ELBO alone
+    policy_reads_window=True,
 )
 
 PRESETS = {
