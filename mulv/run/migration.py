@@ -67,6 +67,7 @@ USUAL_IMAGE = {
 NOISE = ("initial", "final", "steps", "clip")
 RENAMED = {"noise_octaves": "pink_noise_octaves"}
 RENAMED_OF_RUN = {"visits": "latent_projection"}
+UNUSED = {"elbo": {"hidden_rewards": 0.0}}  # options that are gone, at the values that left them off
 
 
 def migrate(saved: Tree) -> Tree:
@@ -84,6 +85,11 @@ def migrate(saved: Tree) -> Tree:
     elif algo == "drqv2":
         noise = _taken(agent, {f"noise_{name}": name for name in NOISE})
         agent = agent | ({"noise": noise} if noise else {})
+    for group, options in UNUSED.items():
+        if isinstance(fields := agent.get(group), dict):
+            agent[group] = {
+                name: value for name, value in fields.items() if (name, value) not in options.items()
+            }
     return tree | {"agent": agent}
 
 

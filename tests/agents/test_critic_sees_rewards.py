@@ -23,7 +23,6 @@ VARIANTS = {
     "mulv-ddpg": ("mulv", {"policy": "ddpg"}),
     "mulv-window": ("mulv", {"policy_reads_window": True}),
     "mulv-gru-window": ("mulv", GRU | {"policy_reads_window": True}),
-    "mulv-hidden": ("mulv", {"elbo.hidden_rewards": 0.5}),
     "sac": ("sac", {}),
 }
 

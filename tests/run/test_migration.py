@@ -181,6 +181,15 @@ def test_every_result_line_that_was_kept_is_still_read() -> None:
         assert from_json(to_json(config)) == config
 
 
+def test_an_option_that_is_gone_may_be_saved_as_off_and_not_as_on() -> None:
+    saved = to_json(from_json({"task": "Pendulum-P", "algo": "mulv", "agent": {}}))
+    saved["agent"]["elbo"]["hidden_rewards"] = 0.0
+    assert "hidden_rewards" not in to_json(from_json(saved))["agent"]["elbo"]
+    saved["agent"]["elbo"]["hidden_rewards"] = 0.5
+    with pytest.raises(MulvError, match="hidden_rewards"):
+        from_json(saved)
+
+
 def test_an_old_run_is_loaded_and_acts_as_it_did() -> None:
     recorded = json.loads((GOLDEN / "run-1-actions.json").read_text())
     agent, memory, actions = mulv.load(GOLDEN / "run-1"), None, []

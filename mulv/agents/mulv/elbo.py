@@ -75,11 +75,6 @@ def representation_loss(
 ) -> tuple[Float[Array, ""], ElboTerms]:
     """The mean negative ELBO of a batch with these codes, and its terms."""
     noise = latent_noise(config, len(data.a_h), key)
-    if config.elbo.hidden_rewards:
-        shown = (
-            jax.random.uniform(jax.random.fold_in(key, 1), (len(data.a_h), 1)) >= config.elbo.hidden_rewards
-        )
-        code, p = code._replace(rewards=jnp.where(shown, code.rewards, 0.0)), None
     terms = batch_elbo_terms(model, code, p, data, noise, config.elbo.kl_balance)
     return jnp.mean(jax.vmap(lambda t: negative_elbo(t, config))(terms)), terms
 

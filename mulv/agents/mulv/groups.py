@@ -66,8 +66,6 @@ class ElboConfig(Group):
     """Weight of decoding whether the episode terminates, as 0 or 1."""
     code_weight: Annotated[float, NOT_NEGATIVE] = 0.0
     """Weight of decoding the next window's code, as the target encoder gives it."""
-    hidden_rewards: Annotated[float, SHARE] = 0.0
-    """Share of windows whose past rewards are hidden here, so that u tells more."""
     decoder_depth: Annotated[int, NOT_NEGATIVE] = 1
     """Hidden layers of decoders and latent transition; 0 makes them linear in z."""
     posterior: Literal["prior", "learned"] = "prior"
