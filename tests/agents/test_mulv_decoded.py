@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mulv.agents.mulv.normalisation import following_windows, with_codes, with_ends
+from mulv.agents.mulv.normalisation import following_windows, with_codes
 from mulv.agents.mulv.representation import decoded_dim
 from mulv.core.options import with_options
 from mulv.core.types import Future, Window
@@ -21,8 +21,8 @@ def test_an_end_is_the_root_of_its_weight_where_the_episode_terminates_and_zero_
     agent = tiny("mulv", **{"elbo.end_weight": 9.0, "elbo.future": 2})
     batch = batch_of(agent)
     assert 0 < np.mean(batch.future.terminated) < 1
-    said = with_ends(agent.config, batch).future.obs
-    np.testing.assert_array_equal(said[..., :-1], batch.future.obs)
+    said = agent.normalise(initial(agent, KEY), batch).future.obs
+    assert said.shape[-1] == VECTORS.obs_dim + 1
     np.testing.assert_array_equal(said[..., -1], 3.0 * np.asarray(batch.future.terminated))
 
 

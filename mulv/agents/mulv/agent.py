@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from mulv.agents.base import AbstractWindowAgent, past_rewards, reward_scale
+from mulv.agents.base import AbstractWindowAgent, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.agents.mulv.critic import Added, LinearCritic, Model, solve_heads
 from mulv.agents.mulv.ddpg import NoisyPolicy
@@ -28,7 +28,6 @@ from mulv.agents.mulv.normalisation import (
     part,
     see_window,
     with_codes,
-    with_ends,
 )
 from mulv.agents.mulv.policy import ContinuousPolicy, DiscretePolicy, QFunction, believed
 from mulv.agents.mulv.representation import Representation
@@ -155,25 +154,16 @@ class MuLV(AbstractWindowAgent):
 
     def see(self, state: MuLVState, x: Window) -> Window:
         """A window as representation and critic read it."""
-        return self._scale_rewards(state, see_window(self.config, state.obs_moments, x))
+        return see_window(self.config, state.obs_moments, state.reward_moments, x)
 
     def normalise(self, state: MuLVState, batch: Batch) -> Batch:
         """A batch as representation and critic read it."""
         data = normalise_batch(self.config, state.obs_moments, state.reward_moments, batch)
-        data = data._replace(
-            x_h=self._scale_rewards(state, data.x_h),
-            x_hn=self._scale_rewards(state, data.x_hn),
-        )
-        if self.config.elbo.end_weight:
-            data = with_ends(self.config, data)
         if self.config.elbo.code_weight:
             later = self.see(state, following_windows(batch.x_h, batch.future))
             codes = jax.vmap(jax.vmap(state.target_representation.encode))(later)
             data = with_codes(self.config, data, codes.u)
         return data
-
-    def _scale_rewards(self, state: MuLVState, x: Window) -> Window:
-        return x._replace(rewards=past_rewards(self.config, state.reward_moments, x))
 
     def _policy_input(self, target: Representation, x: Window) -> Float[Array, "in"]:
         """What the policy sees of a window: u, and perhaps the window itself, but nothing of rewards."""

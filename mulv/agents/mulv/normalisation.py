@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from mulv.agents.base import normalise_window, reward_scale
+from mulv.agents.base import normalise_window, past_rewards, reward_scale
 from mulv.agents.mulv.config import MuLVConfig
 from mulv.core.memory import push
 from mulv.core.normalise import ObsMoments, RunningMoments
@@ -12,11 +12,14 @@ from mulv.core.types import Batch, Future, Window
 from mulv.nets.trunk import standardise
 
 
-def see_window(config: MuLVConfig, moments: ObsMoments, x: Window) -> Window:
-    """The window as the encoder reads it."""
+def see_window(
+    config: MuLVConfig, obs_moments: ObsMoments, reward_moments: RunningMoments, x: Window
+) -> Window:
+    """The window as representation and critic read it."""
+    rewards = past_rewards(config, reward_moments, x)
     if config.recurrence is not None:
-        return moments.levels_and_changes(x)
-    return normalise_window(config, moments, x)
+        return obs_moments.levels_and_changes(x)._replace(rewards=rewards)
+    return normalise_window(config, obs_moments, x)._replace(rewards=rewards)
 
 
 def normalise_batch(
@@ -31,9 +34,12 @@ def normalise_batch(
         obs_moments.level.whiten(future.obs) if config.normalise_observations else future.obs,
     )
     obs = jnp.where(future.mask[..., None], obs, 0.0)
+    if config.elbo.end_weight:  # whether the episode ends, as 0 or √weight
+        ends = config.elbo.end_weight**0.5 * future.terminated[..., None]
+        obs = jnp.concatenate([obs, ends], axis=-1)
     return batch._replace(
-        x_h=see_window(config, obs_moments, batch.x_h),
-        x_hn=see_window(config, obs_moments, batch.x_hn),
+        x_h=see_window(config, obs_moments, reward_moments, batch.x_h),
+        x_hn=see_window(config, obs_moments, reward_moments, batch.x_hn),
         reward=batch.reward / reward_scale(config, reward_moments),
         future=future._replace(obs=obs, rewards=reward_moments.scale(future.rewards)),
     )
@@ -64,12 +70,6 @@ def with_codes(config: MuLVConfig, data: Batch, codes: Float[Array, "batch steps
     shown = jnp.where(data.future.mask[..., None], code, 0.0)
     obs = jnp.concatenate([data.future.obs, jax.lax.stop_gradient(shown)], axis=-1)
     return data._replace(future=data.future._replace(obs=obs))
-
-
-def with_ends(config: MuLVConfig, data: Batch) -> Batch:
-    """The batch with whether the episode ends among what the decoder is to say, 0 or √weight."""
-    ends = config.elbo.end_weight**0.5 * data.future.terminated[..., None]
-    return data._replace(future=data.future._replace(obs=jnp.concatenate([data.future.obs, ends], axis=-1)))
 
 
 def denormalise_prediction(
