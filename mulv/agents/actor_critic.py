@@ -29,6 +29,7 @@ class ActorCriticConfig(WindowConfig):
 
 # What won on our own measurements (docs/decisions.md has the evidence); both agents have it as their default.
 MEASURED = ActorCriticConfig(
+    gamma=None,
     window=8,
     n_step=3,
     batch_size=128,

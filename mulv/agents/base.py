@@ -7,8 +7,8 @@ update(state, batch, key) → state, metrics
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +24,7 @@ from mulv.core.spec import BatchSpec, EnvSpec, SequenceSpec
 from mulv.core.types import Metrics, PyTree, Window
 from mulv.nets.trunk import TrunkConfig
 
+GAMMA_PER_STEP = 0.995  # where the discount is left to the task
 MOST_OCTAVES = 20  # the slowest component then changes every half a million decisions
 
 
@@ -31,8 +32,8 @@ MOST_OCTAVES = 20  # the slowest component then changes every half a million dec
 class AgentConfig(Group):
     """Hyperparameters that every agent has."""
 
-    gamma: Annotated[float, STEP] = 0.99
-    """Discount per decision."""
+    gamma: Annotated[float | None, STEP] = 0.99
+    """Discount per decision. None: 0.995 for each step of the simulator that it lasts."""
     batch_size: Annotated[int, at_least(1)] = 256
     """Examples in an update: windows, or sequences."""
     learning_rate: Annotated[float, POSITIVE] = 3e-4
@@ -50,6 +51,15 @@ class AgentConfig(Group):
         super().__post_init__()
         if self.trunk.width < 1 or self.trunk.depth < 1:
             raise MulvError(f"trunk is {self.trunk.depth} x {self.trunk.width}; both must be at least 1")
+
+    @property
+    def discount(self) -> float:
+        """The discount per decision, of one step if nothing else is known."""
+        return GAMMA_PER_STEP if self.gamma is None else self.gamma
+
+    def with_discount(self, repeat: int) -> Self:
+        """The configuration with the discount of decisions that last so many steps of the simulator."""
+        return self if self.gamma is not None else replace(self, gamma=GAMMA_PER_STEP**repeat)
 
     @property
     def example_rows(self) -> int:

@@ -57,7 +57,7 @@ class BC(AbstractWindowAgent):
     @property
     def batch_spec(self) -> BatchSpec:
         c = self.config
-        return BatchSpec(c.batch_size, c.window, n_step=1, future=1, gamma=c.gamma)
+        return BatchSpec(c.batch_size, c.window, n_step=1, future=1, gamma=c.discount)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -89,7 +89,7 @@ class SAC(AbstractWindowAgent):
     @property
     def batch_spec(self) -> BatchSpec:
         c = self.config
-        return BatchSpec(c.batch_size, c.window, c.n_step, future=1, gamma=c.gamma)
+        return BatchSpec(c.batch_size, c.window, c.n_step, future=1, gamma=c.discount)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -27,6 +27,7 @@ def complete(config: RunConfig) -> RunConfig:
         quality = find_gl().quality
     return replace(
         config,
+        agent=config.agent.with_discount(repeat),
         total_steps=total,
         eval_every=every,
         action_repeat=repeat,

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from mulv.agents import ALGORITHMS
+from mulv.agents import ALGORITHMS, preset
 from mulv.core.errors import EnvironmentFault, MulvError, NonFiniteError
+from mulv.core.spec import EnvSpec
 from mulv.envs import make_env
 from mulv.run import checkpoint, compiled
 from mulv.run.config import RunConfig, from_json, to_json
@@ -35,6 +36,22 @@ def test_counters_count_steps_decisions_and_updates(run: Path) -> None:
     last = lines(run / "metrics.jsonl")[-1]
     due = 2 * (500 - 101)
     assert (last["env_steps"], last["agent_steps"], last["updates"]) == (500, 500, due - due % 8)
+
+
+def test_a_discount_that_is_left_to_the_task_is_the_same_for_a_step_of_the_simulator(tmp_path: Path) -> None:
+    """0.995 a step, so 0.995² for dm_control's decisions of two; a discount that is given stays."""
+    for algo in ("mulv", "sac"):
+        for task, repeat, wanted in (
+            ("HalfCheetah-P", None, 0.995),
+            ("walker-run-P", None, 0.990025),
+            ("walker-run-P", 1, 0.995),
+        ):
+            config = RunConfig(task=task, algo=algo, agent=preset(algo, "default"), action_repeat=repeat)
+            assert complete(config).agent.gamma == pytest.approx(wanted, abs=1e-9)
+            given = replace(config, agent=replace(config.agent, gamma=0.9))
+            assert complete(given).agent.gamma == 0.9
+    agent = ALGORITHMS["mulv"].agent(preset("mulv", "default"), EnvSpec((3,), 2))
+    assert agent.batch_spec.gamma == 0.995  # nobody said how long a decision lasts
 
 
 def test_action_repeat_counts_simulator_steps(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class MuLV(AbstractWindowAgent):
     @property
     def batch_spec(self) -> BatchSpec:
         c = self.config
-        return BatchSpec(c.batch_size * c.elbo.updates, c.window, c.n_step, c.elbo.future, c.gamma)
+        return BatchSpec(c.batch_size * c.elbo.updates, c.window, c.n_step, c.elbo.future, c.discount)
 
     @property
     def optimiser(self) -> optax.GradientTransformation:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from mulv.agents.action_noise import ActionNoise
 from mulv.agents.actor_critic import MEASURED, ActorCriticConfig
+from mulv.agents.base import GAMMA_PER_STEP
 from mulv.agents.mulv.groups import (
     BonusConfig,
     ClosedFormConfig,
@@ -36,8 +37,8 @@ class MuLVConfig(ActorCriticConfig):
     """L: observations in the window x_h."""
     n_step: Annotated[int, at_least(1)] = 3
     """Rewards summed before the critic bootstraps: the L-step backup."""
-    gamma: Annotated[float, STEP] = 0.995
-    """Discount per decision."""
+    gamma: Annotated[float | None, STEP] = GAMMA_PER_STEP
+    """Discount per decision. None: 0.995 for each step of the simulator that it lasts."""
     trunk: TrunkConfig = field(default_factory=lambda: TrunkConfig(activation="elu"))
     """The body of the window's encoder; actor, latents and decoders have its width and one layer more."""
     recurrence: RecurrenceConfig | None = None

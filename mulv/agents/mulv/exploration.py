@@ -79,7 +79,7 @@ class Bonus:
         another pass through the networks.
         """
         c = self.config
-        steps = sum(c.gamma**i for i in range(c.n_step))
+        steps = sum(c.discount**i for i in range(c.n_step))
         return steps if self._options.use == "optimism" else -steps
 
     def added(self, optimism: Optimism | None) -> Added | None:
