@@ -51,6 +51,18 @@ def main() -> None:
     full = [line for line in lines("calibrate-100k") if line["method"].endswith("/full")]
     title = "The full state: µLV-Rep, SAC-MLP, and what is published (dashed)"
     print(compare_on_tasks(full, title, images / "calibration.png", published=True))
+    names = {
+        "mulv/0.995": "mulv",
+        "mulv/levels-ends-window": "mulv/gamma-0.99",
+        "mulv/rewards-apart": "mulv/before",
+    }
+    recent = [
+        {**line, "method": names[line["method"]]}
+        for line in lines("model-100k") + lines("rewards-100k")
+        if line["method"] in names and line["task"] in ("Hopper-P", "HalfCheetah-P")
+    ]
+    title = "Positions alone: the default, with 0.99, and before; published with the full state (dashed)"
+    print(compare_on_tasks(recent, title, images / "positions-100k.png", published=True))
     lock = [line for line in lines("exploration") if line["task"] == "Lock-10-10"]
     print(compare(lock, "A lock of 10 decisions among 10 actions", images / "lock.png"))
     print(figure(ROOT / "results" / "theory", images / "theory-regret.png"))
