@@ -51,7 +51,7 @@ def inspect_representation(
     q: Latent = jax.vmap(latent.q)(code, data.a_h, data.future, first)
     kl = jnp.mean(jax.vmap(lambda q, p: q.kl(p))(q, first), axis=0)
     obs, rewards = jax.vmap(representation.predict)(first.mean, data.future.actions)
-    seen = repeated.shape[1]  # the rest of what is decoded are codes
+    seen = repeated.shape[1]  # what is decoded beside observations comes after them
     o_h1, r_h = data.future.obs[:, 0, :seen], data.future.rewards[:, 0]
     values = jax.vmap(critic.values)(phi)
     spread = jnp.mean(jnp.square(targets - jnp.mean(targets)))

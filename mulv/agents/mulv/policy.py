@@ -20,7 +20,7 @@ from mulv.core.types import Metrics
 from mulv.nets.policy import Actor, act_on
 
 QFunction = Callable[[Float[Array, "batch act"]], Float[Array, "batch head"]]  # a ↦ Q(x, a), at a batch of x
-Codes = Float[Array, "batch width"]  # the actor's input: codes u of a batch of windows
+Codes = Float[Array, "batch width"]  # the actor's input: codes u of a batch of windows, these beside them
 Temperature = Float[Array, ""]
 
 
@@ -62,7 +62,7 @@ class AbstractEntropyPolicy(ABC):
 class ContinuousPolicy(AbstractEntropyPolicy):
     """Soft actor-critic: a tanh-Gaussian actor, trained towards high Q and entropy.
 
-    Its input is the window's code u under the target encoder, which changes slowly.
+    Its input is the window's code u under the target encoder, which changes slowly, and perhaps the window.
     """
 
     def init(self, key: PRNGKeyArray) -> Actor:
